@@ -1,0 +1,1 @@
+"""Values of HoloDeck as pydantic models: no I/O, no OpenTelemetry."""

@@ -1,0 +1,168 @@
+"""How turns are observed: the ``observability`` section of an agent file, and the settings that come of it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, Literal
+
+from pydantic import Field, field_validator
+
+from holodeck.models.base import Float, Int, Strict, Value
+
+__all__ = [
+    "ConsoleConfig",
+    "ExportersConfig",
+    "LogsConfig",
+    "MetricsConfig",
+    "ObservabilityConfig",
+    "OtlpConfig",
+    "OtlpTarget",
+    "TelemetrySettings",
+    "TracesConfig",
+]
+
+LogLevel = Literal["DEBUG", "INFO", "WARNING", "ERROR"]
+Protocol = Literal["http/protobuf", "grpc"]
+
+
+class TracesConfig(Strict):
+    """Spans: whether, how many, and whether with content."""
+
+    enabled: bool = True
+    sample_rate: Float | None = Field(default=None, ge=0, le=1)
+    capture_content: bool | None = None
+    redaction_patterns: list[str] = Field(default_factory=list)
+    max_queue_size: Int | None = Field(default=None, gt=0)
+    max_export_batch_size: Int | None = Field(default=None, gt=0)
+    schedule_delay_millis: Int | None = Field(default=None, gt=0)
+
+
+class MetricsConfig(Strict):
+    """Metrics: whether, and how often they are sent (milliseconds)."""
+
+    enabled: bool = True
+    export_interval_ms: Int | None = Field(default=None, gt=0)
+
+
+class LogsConfig(Strict):
+    """Log records of HoloDeck itself: whether, and from which level on."""
+
+    enabled: bool = True
+    level: LogLevel = "INFO"
+
+    @field_validator("level", mode="before")
+    @classmethod
+    def _any_case(cls, value: Any) -> Any:
+        return value.upper() if isinstance(value, str) else value
+
+
+class ConsoleConfig(Strict):
+    """The reader for people. ``pretty_print: false`` makes it one OTLP/JSON line a span on stderr."""
+
+    enabled: bool = True
+    pretty_print: bool = True
+    include_timestamps: bool = False
+
+
+class OtlpConfig(Strict):
+    """Where OTLP goes. ``endpoint`` is a base URL; ``timeout_ms`` counts for one export."""
+
+    enabled: bool = True
+    endpoint: str | None = None
+    protocol: Literal["grpc", "http"] | None = None
+    headers: dict[str, str] = Field(default_factory=dict)
+    timeout_ms: Int | None = Field(default=None, gt=0)
+    compression: Literal["gzip", "deflate", "none"] | None = None
+    insecure: bool | None = None
+
+
+class ExportersConfig(Strict):
+    """The two exporters: the terminal, and OTLP."""
+
+    console: ConsoleConfig = Field(default_factory=ConsoleConfig)
+    otlp: OtlpConfig = Field(default_factory=OtlpConfig)
+
+
+class ObservabilityConfig(Strict):
+    """The ``observability`` section of an agent file, as written; None means not said there."""
+
+    enabled: bool | None = None
+    service_name: str | None = Field(default=None, min_length=1)
+    resource_attributes: dict[str, str | bool | int | float] = Field(default_factory=dict)
+    traces: TracesConfig = Field(default_factory=TracesConfig)
+    metrics: MetricsConfig = Field(default_factory=MetricsConfig)
+    logs: LogsConfig = Field(default_factory=LogsConfig)
+    exporters: ExportersConfig = Field(default_factory=ExportersConfig)
+
+
+class OtlpTarget(Value):
+    """Where one signal goes over OTLP.
+
+    Attributes:
+        url: The final URL: with the signal's path for HTTP, scheme and authority for gRPC.
+        protocol: ``http/protobuf`` or ``grpc``.
+        headers: Sent with each export; secret.
+        timeout: Seconds for one export.
+        compression: ``gzip``, ``deflate`` or ``none``.
+        insecure: gRPC without TLS; follows the scheme.
+        certificate: CA file, or None for the system's.
+        client_key: Key file for mutual TLS.
+        client_certificate: Certificate file for mutual TLS.
+    """
+
+    url: str
+    protocol: Protocol
+    headers: dict[str, str] = Field(default_factory=dict, repr=False)
+    timeout: float = 10.0
+    compression: str = "none"
+    insecure: bool = True
+    certificate: Path | None = None
+    client_key: Path | None = None
+    client_certificate: Path | None = None
+
+
+class TelemetrySettings(Value):
+    """Every telemetry setting after precedence (command line > environment > agent file > default).
+
+    Attributes:
+        disabled: ``OTEL_SDK_DISABLED``: no telemetry at all.
+        otlp: OTLP export is on (``--observability``).
+        console: The reader in the terminal is on.
+        pretty_print: False: the console writes OTLP/JSON lines on stderr.
+        include_timestamps: The tree shows wall-clock times.
+        resource: Attributes of the resource, ``service.name`` among them.
+        traces, metrics, logs: OTLP target of each signal; None where it is not sent.
+        sampler: ``OTEL_TRACES_SAMPLER`` name; ``sampler_arg`` its argument.
+        capture_content: The content gate is open.
+        redaction_patterns: The user's own patterns (RE2 syntax).
+        max_queue_size, max_export_batch_size: Spans.
+        schedule_delay_millis, export_interval_ms: Milliseconds.
+        log_level: Lowest level that is exported.
+        attribute_length_limit: Longest attribute value in characters.
+        trace_file: OTLP/JSON lines are appended there.
+        sources: Where each setting came from: ``flag``, ``env NAME``, ``file`` or ``default``; keys are dotted setting names.
+        warnings: What the user should know about the settings; one line each.
+    """
+
+    disabled: bool = False
+    otlp: bool = False
+    console: bool = True
+    pretty_print: bool = True
+    include_timestamps: bool = False
+    resource: dict[str, Any] = Field(default_factory=dict)
+    traces: OtlpTarget | None = None
+    metrics: OtlpTarget | None = None
+    logs: OtlpTarget | None = None
+    sampler: str = "parentbased_always_on"
+    sampler_arg: float | None = None
+    capture_content: bool = False
+    redaction_patterns: tuple[str, ...] = ()
+    max_queue_size: int = 2048
+    max_export_batch_size: int = 512
+    schedule_delay_millis: int = 5000
+    export_interval_ms: int = 60_000
+    log_level: LogLevel = "INFO"
+    attribute_length_limit: int = 65_536
+    trace_file: Path | None = None
+    sources: dict[str, str] = Field(default_factory=dict)
+    warnings: tuple[str, ...] = ()
