@@ -11,7 +11,8 @@
     ├── ToolError              a tool call failed
     │   ├── ToolRefused        the model asked for something that is not configured or not valid
     │   └── ToolTimeout        the tool did not answer in its time
-    └── SessionError           a session was used in a state that does not allow it
+    ├── SessionError           a session was used in a state that does not allow it
+    └── TraceReadError         a file of traces is not OTLP/JSON
 
 A message says what happened, where, and what to do. Exit codes are chosen in ``holodeck.cli`` alone.
 Telemetry reads ``error_type`` (low cardinality) and ``summary`` (a fixed sentence without user data), never the message.
@@ -30,6 +31,7 @@ __all__ = [
     "ToolError",
     "ToolRefused",
     "ToolTimeout",
+    "TraceReadError",
 ]
 
 
@@ -127,3 +129,18 @@ class SessionError(HoloDeckError):
 
     error_type = "session_state"
     summary = "the session does not allow this"
+
+
+class TraceReadError(HoloDeckError):
+    """Something that was read as OTLP/JSON is not.
+
+    Attributes:
+        line: 1-based line of the input, or None where the caller handed in a single request.
+    """
+
+    error_type = "trace_format"
+    summary = "the traces could not be read"
+
+    def __init__(self, message: str, *, line: int | None = None) -> None:
+        super().__init__(message if line is None else f"line {line}: {message}")
+        self.line = line
