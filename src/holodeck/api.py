@@ -1,0 +1,108 @@
+"""For programs: load an agent, talk to it. The ``holodeck`` command is built on this.
+
+::
+
+    import asyncio
+    from holodeck import Session, load_agent
+
+    async def main() -> None:
+        agent = load_agent("agent.yaml")
+        async with agent, Session(agent) as session:
+            result = await session.send("Where is order 1042?")
+            print(result.message.content if result.message else result.error.message)
+
+    asyncio.run(main())
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, BinaryIO
+
+from holodeck.chat import Agent, Session
+from holodeck.config import load_agent_config, resolve_telemetry
+from holodeck.errors import SettingError
+from holodeck.models.observability import TelemetrySettings
+
+if TYPE_CHECKING:
+    from holodeck.telemetry import Telemetry
+
+__all__ = ["Agent", "Session", "load_agent"]
+
+
+def load_agent(
+    path: str | Path,
+    *,
+    model: str | None = None,
+    observability: bool | None = None,
+    capture_content: bool | None = None,
+    trace_file: str | Path | None = None,
+    environ: Mapping[str, str] | None = None,
+    keep_turns: int = 0,
+    on_progress: Callable[[str], None] | None = None,
+    telemetry_options: Mapping[str, Any] | None = None,
+) -> Agent:
+    """Load an agent file and check everything that can be known before the first message.
+
+    Args:
+        path: The YAML file.
+        model: ``PROVIDER/NAME`` instead of the file's model.
+        observability: Send telemetry over OTLP; None leaves it to the environment and the file.
+        capture_content: Open the content gate; None leaves it to the environment and the file.
+        trace_file: Append OTLP/JSON lines there.
+        environ: The environment; ``os.environ`` by default.
+        keep_turns: How many turns' spans stay in memory, for ``agent.telemetry.trace(trace_id)``.
+        on_progress: Told what takes long.
+        telemetry_options: More keyword arguments for :func:`holodeck.telemetry.create_telemetry`, e.g. ``span_processors``.
+
+    Returns:
+        The agent, not yet open; an asynchronous context manager.
+
+    Raises:
+        ConfigError: One line with file, line and key, and what to do.
+    """
+    environ = os.environ if environ is None else environ
+    loaded = load_agent_config(path, environ, model=model)
+    settings = resolve_telemetry(
+        loaded.config.observability,
+        environ,
+        observability=observability,
+        capture_content=capture_content,
+        trace_file=Path(trace_file) if trace_file is not None else None,
+    )
+    options: dict[str, Any] = {"keep_turns": keep_turns, **(telemetry_options or {})}
+    return Agent(
+        loaded.config,
+        instructions=loaded.instructions,
+        directory=loaded.directory,
+        file=str(path),
+        environ=environ,
+        settings=settings,
+        make_telemetry=_factory(settings, options),
+        on_progress=on_progress,
+        warnings=(*loaded.warnings, *settings.warnings),
+    )
+
+
+def _factory(settings: TelemetrySettings, options: dict[str, Any]) -> Callable[[], Telemetry]:
+    path = None if settings.disabled else settings.trace_file
+    if path is not None:
+        _open_trace_file(path).close()  # that it cannot be written has to be known before the first message
+
+    def make() -> Telemetry:
+        from holodeck.telemetry import create_telemetry  # noqa: PLC0415 - the SDK is imported behind the first prompt
+
+        return create_telemetry(settings, trace_file=_open_trace_file(path) if path else None, **options)
+
+    return make
+
+
+def _open_trace_file(path: Path) -> BinaryIO:
+    """``path``, opened for appending; readable by its owner only if it is new."""
+    try:
+        descriptor = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    except OSError as error:
+        raise SettingError(f"--trace-file {path}: cannot be written ({error.strerror}): name a file in a directory you may write to") from error
+    return os.fdopen(descriptor, "ab", buffering=0)

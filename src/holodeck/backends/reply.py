@@ -1,0 +1,140 @@
+"""A model's reply, put together from the chunks of Semantic Kernel's connectors.
+
+The chunks are joined here and not by Semantic Kernel's ``+``: that loses an argument delta that is exactly ``{}``, and takes time that
+grows with the square of their number.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+from uuid import uuid4
+
+from holodeck.models.exchange import ModelReply, ToolCall
+from holodeck.models.token_usage import TokenUsage
+
+__all__ = ["ReplyBuilder"]
+
+
+@dataclass
+class _Call:
+    id: str = ""
+    name: str = ""
+    arguments: list[str] = field(default_factory=list)
+
+    def add(self, delta: Any) -> None:
+        self.id = self.id or delta.id or ""
+        self.name = self.name or delta.name or ""
+        if isinstance(delta.arguments, Mapping):
+            self.arguments.append(json.dumps(delta.arguments))
+        elif delta.arguments:
+            self.arguments.append(delta.arguments)
+
+    def done(self) -> ToolCall:
+        return ToolCall(id=self.id or f"call_{uuid4().hex[:12]}", name=self.name, arguments="".join(self.arguments) or "{}")
+
+
+class ReplyBuilder:
+    """Collects the chunks of one reply.
+
+    Attributes:
+        chunks: How many arrived.
+        finish_reason: Why the model stopped; None until it has said so.
+    """
+
+    def __init__(self) -> None:
+        self.chunks = 0
+        self.finish_reason: str | None = None
+        self._text: list[str] = []
+        self._calls: dict[Any, _Call] = {}
+        self._usage: TokenUsage | None = None
+        self._id: str | None = None
+        self._model: str | None = None
+
+    def add(self, chunk: list[Any]) -> str:
+        """Take a chunk (Semantic Kernel's list of one ``StreamingChatMessageContent`` a choice) and return its text."""
+        self.chunks += 1
+        if not chunk:
+            return ""
+        content = chunk[0]
+        text = ""
+        for item in content.items:
+            if item.content_type == "function_call":
+                self._call(item).add(item)
+            elif item.content_type in ("text", "streaming_text"):
+                text += item.text or ""
+        if text:
+            self._text.append(text)
+        self._read(content)
+        return text
+
+    def _call(self, delta: Any) -> _Call:
+        # A delta with an id starts a call; those without belong to the call with their index. Some servers send no index at all.
+        key = delta.index if delta.index is not None else delta.id or f"#{len(self._calls)}"
+        known = self._calls.get(key)
+        if known is not None and delta.id and known.id and delta.id != known.id:
+            key = delta.id
+        return self._calls.setdefault(key, _Call())
+
+    def _read(self, content: Any) -> None:
+        raw = content.inner_content
+        if content.finish_reason is not None:
+            self.finish_reason = content.finish_reason.value
+        elif getattr(raw, "done", False):  # Ollama's last chunk; Semantic Kernel leaves the reason out
+            self.finish_reason = getattr(raw, "done_reason", None) or "stop"
+        message = getattr(raw, "message", raw)  # Anthropic puts both into message_start.message
+        self._id = self._id or getattr(message, "id", None) or getattr(raw, "id", None) or None
+        self._model = self._model or getattr(message, "model", None) or getattr(raw, "model", None) or None
+        self._add_usage(content.metadata.get("usage"), getattr(raw, "usage", None) or getattr(message, "usage", None))
+
+    def _add_usage(self, usage: Any, raw: Any) -> None:
+        counts = _anthropic_usage(raw, self._usage) or _openai_usage(usage)
+        if counts is not None:
+            self._usage = counts
+
+    def reply(self) -> ModelReply:
+        """What was received so far."""
+        calls = [call.done() for call in self._calls.values()]
+        return ModelReply(
+            text="".join(self._text),
+            tool_calls=calls,
+            finish_reason="tool_calls" if calls and self.finish_reason == "stop" else self.finish_reason,
+            response_id=self._id,
+            response_model=self._model,
+            usage=self._usage,
+        )
+
+
+def _count(value: Any) -> int | None:
+    return value if isinstance(value, int) and not isinstance(value, bool) and value >= 0 else None
+
+
+def _openai_usage(usage: Any) -> TokenUsage | None:
+    prompt, completion = _count(getattr(usage, "prompt_tokens", None)), _count(getattr(usage, "completion_tokens", None))
+    if prompt is None or completion is None:
+        return None
+    read, spent = getattr(usage, "prompt_tokens_details", None), getattr(usage, "completion_tokens_details", None)
+    return TokenUsage.of(
+        prompt,
+        completion,
+        cached_tokens=_count(getattr(read, "cached_tokens", None)),
+        reasoning_tokens=_count(getattr(spent, "reasoning_tokens", None)),
+    )
+
+
+def _anthropic_usage(raw: Any, before: TokenUsage | None) -> TokenUsage | None:
+    """Anthropic counts cached input apart from ``input_tokens``; the conventions count it in. message_delta repeats what it knows."""
+    output = _count(getattr(raw, "output_tokens", None))
+    if output is None:
+        return None
+    fresh, read, written = (
+        _count(getattr(raw, name, None)) for name in ("input_tokens", "cache_read_input_tokens", "cache_creation_input_tokens")
+    )
+    if fresh is None:
+        if before is None:
+            return None
+        return TokenUsage.of(before.prompt_tokens, output, cached_tokens=before.cached_tokens, cache_write_tokens=before.cache_write_tokens)
+    read, written = (read, written) if before is None else (read or before.cached_tokens, written or before.cache_write_tokens)
+    return TokenUsage.of(fresh + (read or 0) + (written or 0), output, cached_tokens=read, cache_write_tokens=written)

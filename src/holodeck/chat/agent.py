@@ -1,0 +1,127 @@
+"""An agent that can be talked to: its model, its tools and its telemetry, shared by all of its sessions."""
+
+from __future__ import annotations
+
+import asyncio
+import secrets
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING, Self
+
+from holodeck.backends import Backend, create_backend
+from holodeck.models.agent import AgentConfig, PromptTool
+from holodeck.models.llm import LLMConfig
+from holodeck.models.observability import TelemetrySettings
+from holodeck.tools import Toolbox
+
+if TYPE_CHECKING:
+    from holodeck.telemetry import DeliveryReport, Telemetry
+
+__all__ = ["Agent"]
+
+
+class Agent:
+    """One agent: a configuration, a provider client, tools, telemetry.
+
+    Nothing is connected before :meth:`open`; what can be known before is checked here.
+
+    Args:
+        config: The agent as its file describes it.
+        instructions: The system prompt.
+        directory: What relative paths of the tools refer to.
+        file: Name of the agent file for messages.
+        environ: The environment.
+        settings: Telemetry settings after precedence.
+        make_telemetry: Makes the telemetry when it is first needed; importing OpenTelemetry's SDK takes a tenth of a second.
+        on_progress: Told what takes long, e.g. starting an MCP server.
+        warnings: What the user should know about the agent file, one line each.
+
+    Raises:
+        ConfigError: A tool, a script or a local model cannot be used.
+    """
+
+    def __init__(
+        self,
+        config: AgentConfig,
+        *,
+        instructions: str | None,
+        directory: Path,
+        file: str,
+        environ: Mapping[str, str],
+        settings: TelemetrySettings,
+        make_telemetry: Callable[[], Telemetry],
+        on_progress: Callable[[str], None] | None = None,
+        warnings: tuple[str, ...] = (),
+    ) -> None:
+        self.config, self.instructions, self.file, self.warnings = config, instructions, file, warnings
+        self._make_telemetry, self._telemetry = make_telemetry, None
+        self.settings = settings
+        self.backend = create_backend(config.model, environ)
+        self.backend.check()
+        self._others = {id(t.model): create_backend(t.model, environ) for t in config.tools if isinstance(t, PromptTool) and t.model}
+        self.toolbox = Toolbox(config.tools, directory, agent_file=file, traceparent=_traceparent(), on_progress=on_progress)
+        self._opening: asyncio.Lock | None = None
+        self._is_open = False
+
+    _telemetry: Telemetry | None
+
+    @property
+    def telemetry(self) -> Telemetry:
+        """The agent's telemetry, made on first use."""
+        if self._telemetry is None:
+            self._telemetry = self._make_telemetry()
+        return self._telemetry
+
+    @property
+    def notices(self) -> list[str]:
+        """What the user should know about the model; complete after :meth:`open`."""
+        lines = list(self.backend.notices)
+        if self.toolbox.specs and not self.backend.offers_tools:
+            lines.append("the agent's tools are not offered to this model")
+        return lines
+
+    def backend_for(self, model: LLMConfig | None) -> Backend:
+        """The backend of a prompt tool's own model, or the agent's."""
+        return self.backend if model is None else self._others[id(model)]
+
+    async def open(self) -> None:
+        """Load Semantic Kernel and the provider's client, start the MCP servers. Idempotent.
+
+        Raises:
+            ConfigError: Something cannot be used; nothing is left half started.
+        """
+        self._opening = self._opening or asyncio.Lock()
+        async with self._opening:
+            if self._is_open:
+                return
+            try:
+                await asyncio.gather(self.toolbox.open(), *(b.open() for b in (self.backend, *self._others.values())))
+                await asyncio.to_thread(lambda: self.telemetry)
+            except BaseException:
+                await self._release()
+                raise
+            self._is_open = True
+
+    async def close(self) -> DeliveryReport | None:
+        """End MCP servers and clients, then export what is left; None if telemetry was never used. Idempotent, bounded."""
+        self._is_open = False
+        await self._release()
+        if self._telemetry is None:
+            return None
+        return await asyncio.to_thread(self._telemetry.shutdown)
+
+    async def _release(self) -> None:
+        await asyncio.gather(self.toolbox.close(), *(b.close() for b in (self.backend, *self._others.values())))
+
+    async def __aenter__(self) -> Self:
+        await self.open()
+        return self
+
+    async def __aexit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        await self.close()
+
+
+def _traceparent() -> str:
+    # MCP servers start before the first turn: what they do on their own gets a trace of its own; each call carries the tool span's context.
+    return f"00-{secrets.token_hex(16)}-{secrets.token_hex(8)}-01"

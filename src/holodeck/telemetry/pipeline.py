@@ -1,0 +1,204 @@
+"""From settings to providers: what is recorded, where it goes, and how it ends."""
+
+from __future__ import annotations
+
+import logging
+import sys
+from collections.abc import Sequence
+from typing import Any, BinaryIO, Final
+
+from opentelemetry import _logs, metrics, trace
+from opentelemetry.sdk._logs import LoggerProvider
+from opentelemetry.sdk._logs.export import BatchLogRecordProcessor
+from opentelemetry.sdk.metrics import MeterProvider
+from opentelemetry.sdk.metrics.export import MetricReader, PeriodicExportingMetricReader
+from opentelemetry.sdk.resources import Resource
+from opentelemetry.sdk.trace import SpanLimits, SpanProcessor, TracerProvider
+from opentelemetry.sdk.trace.export import BatchSpanProcessor, SimpleSpanProcessor
+from opentelemetry.sdk.trace.id_generator import IdGenerator
+from opentelemetry.sdk.version import __version__ as sdk_version
+from opentelemetry.trace import SpanContext
+from opentelemetry.util.genai.handler import TelemetryHandler
+
+import holodeck
+from holodeck.models.chat import ChatSession, Message
+from holodeck.models.observability import TelemetrySettings
+from holodeck.telemetry.delivery import Counters, CountingExporter, DeliveryReport, SpanCounter, run_bounded
+from holodeck.telemetry.exporters import log_exporter, metric_exporter, span_exporter
+from holodeck.telemetry.gate import Gate
+from holodeck.telemetry.logs import OtlpLogHandler
+from holodeck.telemetry.recent import RecentTraces
+from holodeck.telemetry.recorder import TurnRecorder
+from holodeck.telemetry.sampling import make_sampler
+from holodeck.telemetry.semconv import SCOPE
+
+__all__ = ["Telemetry", "create_telemetry"]
+
+SHUTDOWN_SECONDS: Final = 1.5
+"""How long leaving waits for exporters, in seconds; the rest of the promised 2 s is for everything else."""
+
+
+class Telemetry:
+    """Everything that records and exports for one agent; made by :func:`create_telemetry`.
+
+    Attributes:
+        settings: What it was made from.
+        gate: What may enter telemetry.
+        recent: The last turns; None where none are kept.
+        counters: Spans made, delivered, failed.
+    """
+
+    def __init__(
+        self,
+        settings: TelemetrySettings,
+        tracer_provider: trace.TracerProvider,
+        meter_provider: metrics.MeterProvider,
+        logger_provider: _logs.LoggerProvider,
+        *,
+        recent: RecentTraces | None = None,
+        counters: Counters | None = None,
+    ) -> None:
+        self.settings, self.recent, self.counters = settings, recent, counters or Counters()
+        self.gate = _gate(settings)
+        self._providers = (tracer_provider, meter_provider, logger_provider)
+        self._handler = TelemetryHandler(
+            *self._providers, instrumentation_scope_name=SCOPE, instrumentation_scope_version=holodeck.__version__
+        )
+        self._log_handler = self._attach_logs(logger_provider)
+
+    def _attach_logs(self, provider: _logs.LoggerProvider) -> OtlpLogHandler | None:
+        if self.settings.disabled or isinstance(provider, _logs.NoOpLoggerProvider):
+            return None
+        handler = OtlpLogHandler(provider.get_logger(SCOPE, holodeck.__version__), self.gate, self.settings.log_level)
+        logger = logging.getLogger(SCOPE)
+        logger.addHandler(handler)
+        logger.setLevel(min(logger.level or logging.INFO, handler.level))
+        return handler
+
+    def turn(self, session: ChatSession, number: int, message: Message, previous: SpanContext | None = None) -> TurnRecorder:
+        """A turn begins: open the root span of its trace; ``previous`` is the root of the turn before."""
+        return TurnRecorder(self._handler, self.gate, session, number, message, previous)
+
+    def trace(self, trace_id: str) -> dict[str, Any]:
+        """A finished turn's spans as one OTLP/JSON export request; ``{}`` if it is not kept."""
+        spans = self.recent.spans(trace_id) if self.recent else []
+        if not spans:
+            return {}
+        from holodeck.telemetry.otlp_json import to_json  # noqa: PLC0415 - protobuf's JSON is needed only when a turn is looked at
+
+        return to_json(spans)
+
+    def install_globals(self) -> None:
+        """Make the providers OpenTelemetry's globals, so that spans of the user's own tool code join the turn's trace."""
+        trace.set_tracer_provider(self._providers[0])
+        metrics.set_meter_provider(self._providers[1])
+        _logs.set_logger_provider(self._providers[2])
+
+    def shutdown(self, seconds: float = SHUTDOWN_SECONDS) -> DeliveryReport:
+        """Export what is left within ``seconds`` and say what became of the spans. Idempotent."""
+        if self._log_handler is not None:
+            logging.getLogger(SCOPE).removeHandler(self._log_handler)
+            self._log_handler = None
+        providers, self._providers = self._providers, ()  # type: ignore[assignment]
+        run_bounded([p.shutdown for p in providers if hasattr(p, "shutdown")], seconds)
+        target, counters = self.settings.traces, self.counters
+        with counters.lock:
+            return DeliveryReport(counters.made, counters.delivered, target.url if target else "", counters.reason)
+
+
+def _gate(settings: TelemetrySettings) -> Gate:
+    return Gate(
+        capture_content=settings.capture_content,
+        redaction_patterns=settings.redaction_patterns,
+        limit=settings.attribute_length_limit,
+    )
+
+
+def create_telemetry(
+    settings: TelemetrySettings,
+    *,
+    keep_turns: int = 0,
+    id_generator: IdGenerator | None = None,
+    trace_file: BinaryIO | None = None,
+    span_processors: Sequence[SpanProcessor] = (),
+    metric_readers: Sequence[MetricReader] = (),
+) -> Telemetry:
+    """Providers and exporters as ``settings`` say.
+
+    Args:
+        settings: After precedence.
+        keep_turns: How many turns stay in memory for :meth:`Telemetry.trace`.
+        id_generator: Makes trace and span ids; random by default.
+        trace_file: Open file that gets OTLP/JSON lines; closed at shutdown.
+        span_processors: Additional ones, e.g. with an in-memory exporter.
+        metric_readers: Additional ones.
+    """
+    if settings.disabled:
+        return Telemetry(settings, trace.NoOpTracerProvider(), metrics.NoOpMeterProvider(), _logs.NoOpLoggerProvider())
+    resource = _resource(settings)
+    counters, recent = Counters(), RecentTraces(keep_turns) if keep_turns else None
+    tracers = TracerProvider(
+        sampler=make_sampler(settings.sampler, settings.sampler_arg),
+        resource=resource,
+        shutdown_on_exit=False,
+        id_generator=id_generator,
+        span_limits=SpanLimits(max_span_attributes=256, max_span_attribute_length=settings.attribute_length_limit),
+    )
+    for processor in [*_processors(settings, counters, recent, trace_file), *span_processors]:
+        tracers.add_span_processor(processor)
+    meters = MeterProvider([*_readers(settings), *metric_readers], resource, shutdown_on_exit=False)
+    return Telemetry(settings, tracers, meters, _logger_provider(settings, resource), recent=recent, counters=counters)
+
+
+def _resource(settings: TelemetrySettings) -> Resource:
+    gate = _gate(settings)
+    # Not Resource.create(): that reads OTEL_* again, past the precedence that has been applied.
+    return Resource({k: gate.label(v) if isinstance(v, str) else v for k, v in settings.resource.items()} | _SDK)
+
+
+_SDK: Final = {"telemetry.sdk.language": "python", "telemetry.sdk.name": "opentelemetry", "telemetry.sdk.version": sdk_version}
+
+
+def _processors(
+    settings: TelemetrySettings, counters: Counters, recent: RecentTraces | None, trace_file: BinaryIO | None
+) -> list[SpanProcessor]:
+    processors: list[SpanProcessor] = [recent] if recent else []
+    processors += _line_writers(settings, trace_file)
+    if settings.traces is not None:
+        exporter = CountingExporter(span_exporter(settings.traces), counters)
+        processors += [SpanCounter(counters), _batch(exporter, settings)]
+    return processors
+
+
+def _line_writers(settings: TelemetrySettings, trace_file: BinaryIO | None) -> list[SpanProcessor]:
+    lines_on_stderr = settings.console and not settings.pretty_print
+    if trace_file is None and not lines_on_stderr:
+        return []
+    from holodeck.telemetry.otlp_json import LinesExporter  # noqa: PLC0415 - protobuf's JSON, only if asked for
+
+    exporters = [LinesExporter(trace_file)] if trace_file is not None else []
+    exporters += [LinesExporter(sys.stderr.buffer, close=False)] if lines_on_stderr else []
+    return [SimpleSpanProcessor(exporter) for exporter in exporters]
+
+
+def _batch(exporter: CountingExporter, settings: TelemetrySettings) -> BatchSpanProcessor:
+    return BatchSpanProcessor(
+        exporter,
+        max_queue_size=settings.max_queue_size,
+        schedule_delay_millis=settings.schedule_delay_millis,
+        max_export_batch_size=settings.max_export_batch_size,
+    )
+
+
+def _readers(settings: TelemetrySettings) -> list[MetricReader]:
+    if settings.metrics is None:
+        return []
+    return [PeriodicExportingMetricReader(metric_exporter(settings.metrics), export_interval_millis=settings.export_interval_ms)]
+
+
+def _logger_provider(settings: TelemetrySettings, resource: Resource) -> _logs.LoggerProvider:
+    if settings.logs is None:
+        return _logs.NoOpLoggerProvider()
+    provider = LoggerProvider(resource, shutdown_on_exit=False)
+    provider.add_log_record_processor(BatchLogRecordProcessor(log_exporter(settings.logs)))
+    return provider

@@ -1,0 +1,254 @@
+"""Spans and metrics of a turn: the only door through which the rest of HoloDeck records.
+
+A recorder takes values of ``holodeck.models`` and writes what the GenAI conventions and :mod:`holodeck.telemetry.semconv` say. Spans end on
+every way out; the exception goes on unchanged. A recorder is never kept attached across a ``yield``: a turn runs as one coroutine in a task
+of its own.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Sequence
+from types import TracebackType
+from typing import Any, Self
+
+from opentelemetry.context import Context
+from opentelemetry.trace import SpanContext, format_trace_id
+from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
+from opentelemetry.util.genai.handler import TelemetryHandler
+from opentelemetry.util.genai.invocation import GenAIInvocation, InferenceInvocation, LocalAgentInvocation, ToolInvocation
+from opentelemetry.util.genai.types import Error
+
+from holodeck.errors import HoloDeckError
+from holodeck.models.chat import ChatSession, Message
+from holodeck.models.events import TurnResult
+from holodeck.models.exchange import ModelEndpoint, ModelReply, ToolCall
+from holodeck.models.tool_execution import ToolExecution, ToolSpec
+from holodeck.telemetry import semconv as names
+from holodeck.telemetry.gate import Gate
+
+__all__ = ["RequestRecorder", "ToolRecorder", "TurnRecorder"]
+
+Messages = Sequence[dict[str, Any]]
+
+
+class _Recorder:
+    """One span: set up by a subclass, ended exactly once, by :meth:`__exit__` at the latest."""
+
+    def __init__(self, invocation: GenAIInvocation, gate: Gate) -> None:
+        self._invocation, self._gate = invocation, gate
+        self._failure: Error | None = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        if error is not None:
+            self.failed(error)
+        if self._failure is not None:
+            self._invocation.fail(self._failure)
+        else:
+            self._invocation.stop()
+
+    def failed(self, error: BaseException) -> None:
+        """The operation failed: ``error.type`` and a fixed sentence; the exception's own text only while the gate is open."""
+        error_type, summary = describe(error)
+        text = self._gate.text(str(error)) if not isinstance(error, asyncio.CancelledError) else None
+        self._failure = Error(message=text or summary, type=error_type)  # type: ignore[arg-type]  # the helper takes a name, too
+
+    @property
+    def traceparent(self) -> str:
+        """The span's context in W3C form."""
+        carrier: dict[str, str] = {}
+        TraceContextTextMapPropagator().inject(carrier, self._invocation.context)
+        return carrier.get("traceparent", "")
+
+    @property
+    def recording(self) -> bool:
+        """Whether anything is recorded at all; False when telemetry is switched off."""
+        return self._invocation.span.is_recording()
+
+    def _put(self, name: str, value: Any) -> None:
+        if value is not None:
+            self._invocation.attributes[name] = value
+
+
+def describe(error: BaseException) -> tuple[str, str]:
+    """``error.type`` and a fixed sentence for ``error``; neither contains user data."""
+    if isinstance(error, HoloDeckError):
+        return error.error_type, error.summary
+    if isinstance(error, asyncio.CancelledError):
+        reason = str(error.args[0]) if error.args else "cancelled"
+        return reason, "stopped before its end"
+    return type(error).__name__, "an unexpected error"
+
+
+class RequestRecorder(_Recorder):
+    """A ``chat`` span: one request to a model.
+
+    Args:
+        handler: Emits the span.
+        gate: What may enter it.
+        endpoint: Which model is asked.
+        messages: The conversation as the conventions' messages; asked for only while the gate is open.
+        tools: The tools that are offered; written only while the gate is open.
+    """
+
+    _invocation: InferenceInvocation
+
+    def __init__(
+        self, handler: TelemetryHandler, gate: Gate, endpoint: ModelEndpoint, messages: Callable[[], Messages], tools: Sequence[ToolSpec]
+    ) -> None:
+        invocation = handler.inference(
+            gate.label(endpoint.provider),
+            request_model=gate.label(endpoint.model),
+            server_address=endpoint.address,
+            server_port=endpoint.port,
+        )
+        super().__init__(invocation, gate)
+        invocation.request_stream = True
+        invocation.temperature, invocation.top_p = endpoint.config.temperature, endpoint.config.top_p
+        invocation.max_tokens = endpoint.config.max_tokens
+        if gate.open:
+            self._put_request(messages(), tools)
+
+    def _put_request(self, messages: Messages, tools: Sequence[ToolSpec]) -> None:
+        system = [part for m in messages if m["role"] == "system" for part in m["parts"]]
+        self._put(names.SYSTEM_INSTRUCTIONS, self._gate.structure(system) if system else None)
+        self._put(names.INPUT_MESSAGES, self._gate.structure([m for m in messages if m["role"] != "system"]))
+        offered = [{"type": "function", **tool.model_dump(include={"name", "description", "parameters"})} for tool in tools]
+        self._put(names.TOOL_DEFINITIONS, self._gate.structure(offered) if offered else None)
+
+    def first_chunk(self) -> None:
+        """The first chunk arrived. Later chunks are not recorded one by one: a turn's cost must not grow with their number."""
+        self._invocation.record_stream_chunk()
+
+    def answered(self, reply: ModelReply) -> None:
+        """What came back, whole or (before a failure) in part."""
+        invocation, gate = self._invocation, self._gate
+        invocation.finish_reasons = [gate.label(reply.finish_reason)] if reply.finish_reason else None
+        invocation.response_id = gate.identifier(reply.response_id) if reply.response_id else None
+        invocation.response_model_name = gate.label(reply.response_model) if reply.response_model else None
+        self._put_usage(reply)
+        if gate.open:
+            self._put(names.OUTPUT_MESSAGES, gate.structure([_output_message(reply)]))
+
+    def _put_usage(self, reply: ModelReply) -> None:
+        usage = reply.usage
+        if usage is None:
+            return
+        self._invocation.input_tokens, self._invocation.output_tokens = usage.prompt_tokens, usage.completion_tokens
+        # Set here and not through the helper, which drops a reported 0.
+        self._put(names.CACHE_READ_TOKENS, usage.cached_tokens)
+        self._put(names.CACHE_WRITE_TOKENS, usage.cache_write_tokens)
+        self._put(names.REASONING_TOKENS, usage.reasoning_tokens)
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        if error is not None:
+            self._invocation.finish_reasons = ["error"]
+        if self._invocation.input_tokens is None:
+            self._put(names.USAGE_UNAVAILABLE, True)  # noqa: FBT003 - an attribute's value
+        super().__exit__(kind, error, trace)
+
+
+class ToolRecorder(_Recorder):
+    """An ``execute_tool`` span: one tool execution."""
+
+    _invocation: ToolInvocation
+
+    def __init__(self, handler: TelemetryHandler, gate: Gate, agent: str, call: ToolCall, spec: ToolSpec | None) -> None:
+        invocation = handler.tool(gate.label(call.name), tool_type=spec.type if spec else "function", agent_name=gate.label(agent))
+        super().__init__(invocation, gate)
+        invocation.tool_call_id = gate.identifier(call.id)
+        if spec and spec.description:
+            invocation.tool_description = gate.label(spec.description)
+
+    def finished(self, execution: ToolExecution) -> None:
+        """How it ended: status, seconds, and (gate open) arguments and result."""
+        self._put(names.TOOL_STATUS, execution.status.value)
+        self._put(names.TOOL_TIME, execution.execution_time)
+        self._put(names.TOOL_CALL_ARGUMENTS, self._gate.structure(execution.parameters))
+        if execution.result is not None:
+            self._put(names.TOOL_CALL_RESULT, self._gate.text(execution.result))
+
+
+class TurnRecorder(_Recorder):
+    """An ``invoke_agent`` span: the root of a turn's trace.
+
+    Args:
+        handler: Emits the span.
+        gate: What may enter it.
+        session: The conversation.
+        number: 1-based number of the turn.
+        message: The user's message.
+        previous: The root of the turn before, to be linked.
+    """
+
+    _invocation: LocalAgentInvocation
+
+    def __init__(
+        self, handler: TelemetryHandler, gate: Gate, session: ChatSession, number: int, message: Message, previous: SpanContext | None
+    ) -> None:
+        agent = session.agent_config
+        invocation = handler.invoke_local_agent(
+            agent_name=gate.label(agent.name),
+            request_model=gate.label(agent.model.name or agent.model.label),
+            conversation_id=str(session.session_id),
+            context=Context(),  # a turn is a trace of its own, whatever span its caller is in
+        )
+        super().__init__(invocation, gate)
+        self._handler, self._session = handler, session
+        self._put(names.TURN_NUMBER, number)
+        self._put_opening(message)
+        if previous is not None:
+            invocation.span.add_link(previous, {names.LINK_TYPE: "previous_turn"})
+
+    def _put_opening(self, message: Message) -> None:
+        if description := self._session.agent_config.description:
+            self._invocation.agent_description = self._gate.label(description)
+        self._put(names.MESSAGE_ROLE, message.role.value)
+        self._put(names.MESSAGE_LENGTH, len(message.content))
+        self._put(names.INPUT_MESSAGES, self._gate.structure([_text_message("user", message.content)]))
+
+    @property
+    def context(self) -> SpanContext:
+        """The root span's context, for the next turn's link."""
+        return self._invocation.span.get_span_context()
+
+    @property
+    def trace_id(self) -> str:
+        """32 hex digits."""
+        return format_trace_id(self.context.trace_id)
+
+    def request(self, endpoint: ModelEndpoint, messages: Callable[[], Messages], tools: Sequence[ToolSpec]) -> RequestRecorder:
+        """A request to a model begins; its span is a child of the current one."""
+        return RequestRecorder(self._handler, self._gate, endpoint, messages, tools)
+
+    def tool(self, call: ToolCall, spec: ToolSpec | None) -> ToolRecorder:
+        """A tool execution begins; ``spec`` is None for a tool that is not configured."""
+        return ToolRecorder(self._handler, self._gate, self._session.agent_config.name, call, spec)
+
+    def finished(self, result: TurnResult) -> None:
+        """The turn's totals; usage stands on ``chat`` spans only, so that a sum over all spans never doubles."""
+        self._put(names.TURN_REQUESTS, result.model_requests)
+        self._put(names.TURN_TOOLS, len(result.tool_calls))
+        self._put(names.SESSION_STATE, self._session.state.value)
+        self._put(names.SESSION_MESSAGES, self._session.message_count)
+        if result.usage is not None:
+            self._put(names.TURN_INPUT, result.usage.prompt_tokens)
+            self._put(names.TURN_OUTPUT, result.usage.completion_tokens)
+        elif result.model_requests:
+            self._put(names.USAGE_UNAVAILABLE, True)  # noqa: FBT003 - an attribute's value
+        if result.message is not None:
+            self._put(names.ANSWER_LENGTH, len(result.message.content))
+            self._put(names.OUTPUT_MESSAGES, self._gate.structure([_text_message("assistant", result.message.content)]))
+
+
+def _text_message(role: str, text: str) -> dict[str, Any]:
+    return {"role": role, "parts": [{"type": "text", "content": text}]}
+
+
+def _output_message(reply: ModelReply) -> dict[str, Any]:
+    parts: list[dict[str, Any]] = [{"type": "text", "content": reply.text}] if reply.text else []
+    parts += [{"type": "tool_call", "id": c.id, "name": c.name, "arguments": c.arguments} for c in reply.tool_calls]
+    return {"role": "assistant", "parts": parts, "finish_reason": reply.finish_reason or "error"}

@@ -1,0 +1,120 @@
+"""The attribute names that HoloDeck writes itself; ``opentelemetry-util-genai`` writes the rest of ``gen_ai.*``.
+
+What the GenAI conventions lack stands under ``holodeck.*``, each with its type and a description, in this file only. From here come the
+list of names for checkers (``python -m holodeck.telemetry.semconv --names``), the table in ``docs/telemetry.md`` (``--table``) and the
+registry in OpenTelemetry Weaver's format under ``docs/semconv`` (``--registry``).
+"""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import dataclass
+from typing import Final
+
+__all__ = ["ATTRIBUTES", "SCOPE", "Attribute", "names", "registry", "table"]
+
+SCOPE: Final = "holodeck"
+"""Name of the instrumentation scope of every span, metric and log record."""
+
+# GenAI conventions: names that the helper library takes as content only, or not at all.
+INPUT_MESSAGES: Final = "gen_ai.input.messages"
+OUTPUT_MESSAGES: Final = "gen_ai.output.messages"
+SYSTEM_INSTRUCTIONS: Final = "gen_ai.system_instructions"
+TOOL_DEFINITIONS: Final = "gen_ai.tool.definitions"
+TOOL_CALL_ARGUMENTS: Final = "gen_ai.tool.call.arguments"
+TOOL_CALL_RESULT: Final = "gen_ai.tool.call.result"
+CACHE_READ_TOKENS: Final = "gen_ai.usage.cache_read.input_tokens"
+CACHE_WRITE_TOKENS: Final = "gen_ai.usage.cache_write.input_tokens"
+REASONING_TOKENS: Final = "gen_ai.usage.reasoning.output_tokens"
+OPERATION: Final = "gen_ai.operation.name"
+PROVIDER: Final = "gen_ai.provider.name"
+CONVERSATION: Final = "gen_ai.conversation.id"
+
+SESSION_STATE: Final = "holodeck.session.state"
+SESSION_MESSAGES: Final = "holodeck.session.message_count"
+TURN_NUMBER: Final = "holodeck.turn.number"
+TURN_REQUESTS: Final = "holodeck.turn.model_requests"
+TURN_TOOLS: Final = "holodeck.turn.tool_calls"
+TURN_INPUT: Final = "holodeck.turn.input_tokens"
+TURN_OUTPUT: Final = "holodeck.turn.output_tokens"
+MESSAGE_ROLE: Final = "holodeck.message.role"
+MESSAGE_LENGTH: Final = "holodeck.message.length"
+ANSWER_LENGTH: Final = "holodeck.answer.length"
+TOOL_STATUS: Final = "holodeck.tool.status"
+TOOL_TIME: Final = "holodeck.tool.execution_time"
+USAGE_UNAVAILABLE: Final = "holodeck.usage.unavailable"
+LINK_TYPE: Final = "holodeck.link.type"
+
+
+@dataclass(frozen=True, slots=True)
+class Attribute:
+    """One attribute of ours.
+
+    Attributes:
+        name: Its full name.
+        type: Weaver's type: string, int, double or boolean.
+        brief: What it says, in one sentence.
+        example: One value, as YAML.
+        spans: Operations whose spans carry it (``link``: links between turns).
+    """
+
+    name: str
+    type: str
+    brief: str
+    example: str
+    spans: tuple[str, ...]
+
+
+_TURN: Final = ("invoke_agent",)
+ATTRIBUTES: Final = (
+    Attribute(SESSION_STATE, "string", "State of the chat session when the turn ended.", "active", _TURN),
+    Attribute(SESSION_MESSAGES, "int", "User and assistant messages in the session when the turn ended.", "4", _TURN),
+    Attribute(TURN_NUMBER, "int", "Number of the turn in its session, from 1.", "2", _TURN),
+    Attribute(TURN_REQUESTS, "int", "Requests that the turn sent to models.", "2", _TURN),
+    Attribute(TURN_TOOLS, "int", "Tool executions of the turn.", "1", _TURN),
+    Attribute(TURN_INPUT, "int", "Input tokens of all model requests of the turn; absent if any is unknown.", "420", _TURN),
+    Attribute(TURN_OUTPUT, "int", "Output tokens of all model requests of the turn; absent if any is unknown.", "38", _TURN),
+    Attribute(MESSAGE_ROLE, "string", "Role of the message that began the turn.", "user", _TURN),
+    Attribute(MESSAGE_LENGTH, "int", "Length in characters of the message that began the turn.", "24", _TURN),
+    Attribute(ANSWER_LENGTH, "int", "Length in characters of the assistant's answer; absent if there is none.", "180", _TURN),
+    Attribute(TOOL_STATUS, "string", "Status of the tool execution: success or failed.", "success", ("execute_tool",)),
+    Attribute(TOOL_TIME, "double", "Seconds that the tool ran.", "0.12", ("execute_tool",)),
+    Attribute(USAGE_UNAVAILABLE, "boolean", "True where the provider reported no token usage.", "true", ("chat", "invoke_agent")),
+    Attribute(LINK_TYPE, "string", "What a link between spans means: previous_turn.", "previous_turn", ("link",)),
+)
+"""Every ``holodeck.*`` attribute that is ever written."""
+
+
+def names() -> list[str]:
+    """The names of all ``holodeck.*`` attributes."""
+    return [attribute.name for attribute in ATTRIBUTES]
+
+
+def table() -> str:
+    """The attributes as a Markdown table."""
+    rows = [f"| `{a.name}` | {a.type} | {', '.join(a.spans)} | {a.brief} |" for a in ATTRIBUTES]
+    return "\n".join(["| attribute | type | on | meaning |", "| --- | --- | --- | --- |", *rows, ""])
+
+
+def registry() -> str:
+    """The attributes as a registry in OpenTelemetry Weaver's YAML format (definition group)."""
+    entries = [
+        f"      - id: {a.name}\n        type: {a.type}\n        stability: development\n"
+        f"        brief: {a.brief!r}\n        examples: [{a.example}]\n"
+        for a in ATTRIBUTES
+    ]
+    head = "groups:\n  - id: registry.holodeck\n    type: attribute_group\n    display_name: HoloDeck\n    brief: What HoloDeck adds to the GenAI conventions.\n"
+    return head + "    attributes:\n" + "".join(entries)
+
+
+def _main(argument: str) -> int:
+    outputs = {"--names": lambda: "\n".join(names()) + "\n", "--table": table, "--registry": registry}
+    if argument not in outputs:
+        sys.stderr.write(f"usage: python -m holodeck.telemetry.semconv {'|'.join(outputs)}\n")
+        return 2
+    sys.stdout.write(outputs[argument]())
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(_main(sys.argv[1] if len(sys.argv) > 1 else ""))
