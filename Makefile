@@ -11,7 +11,7 @@ PYTHONS = python3.11 python3.12 python3.13
 VENV = .venv
 BIN = $(VENV)/bin
 # The stamps carry the Python version: another PYTHON makes a new environment. Paths are relative, so that a checkout may have spaces in its own.
-VERSION := $(shell $(PYTHON) -c 'import platform; print(platform.python_version())' 2>/dev/null)
+VERSION := $(shell '$(PYTHON)' -c 'import platform; print(platform.python_version())' 2>/dev/null)
 CREATED = $(VENV)/.created-$(VERSION)
 RUNS = $(VENV)/.runs-$(VERSION)-$(EXTRA)
 DEVELOPS = $(VENV)/.develops-$(VERSION)
@@ -53,23 +53,23 @@ bench: $(DEVELOPS) ## measure start-up, memory and the cost of telemetry
 	@$(BIN)/python benchmarks/bench.py $(ARGS)
 
 pins: ## write constraints.txt anew, with each of PYTHONS
-	@$(PYTHON) scripts/pin.py $(PYTHONS)
+	@'$(PYTHON)' scripts/pin.py $(PYTHONS)
 
 clean: ## remove .venv and everything else that was made here
 	rm -rf $(VENV) build dist .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
 
 $(CREATED):
 	@test -n '$(VERSION)' || { echo "make: there is no '$(PYTHON)' here: install Python 3.11 or newer, or name one: make PYTHON=/path/to/python3" >&2; exit 1; }
-	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+	@'$(PYTHON)' -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
 		{ echo "make: '$(PYTHON)' is Python $(VERSION), and HoloDeck needs 3.11 or newer: name another one: make PYTHON=python3.12" >&2; exit 1; }
-	@$(PYTHON) -c 'import ensurepip, venv' 2>/dev/null || \
+	@'$(PYTHON)' -c 'import ensurepip, venv' 2>/dev/null || \
 		{ echo "make: '$(PYTHON)' cannot make environments: install its venv package (Debian, Ubuntu: apt-get install python3-venv)" >&2; exit 1; }
-	@$(PYTHON) -m venv --clear $(VENV)
+	@'$(PYTHON)' -m venv --clear $(VENV)
 	@touch $@
 
 $(RUNS): $(CREATED) pyproject.toml constraints.txt
 	@echo 'Installing HoloDeck into $(VENV); the first time this takes about a minute.'
-	@$(INSTALL) --editable '.[$(EXTRA)]'
+	@$(INSTALL) --editable '$(if $(EXTRA),.[$(EXTRA)],.)'
 	@$(BIN)/python -m compileall -q src
 	@touch $@
 

@@ -16,11 +16,13 @@ import pytest
 
 from holodeck.backends import model_store
 from holodeck.errors import ConfigError
+from holodeck.models.llm import LLMConfig, Provider
 
 SMALL = model_store.StoredModel(
     name="tiny",
     title="Tiny",
     description="for tests",
+    notice="",
     license="Apache-2.0",
     distribution="tiny-weights==1.0",
     wheel_sha256="",
@@ -72,6 +74,11 @@ def offer(monkeypatch, model):
     monkeypatch.setattr(model_store, "MODELS", {model.name: model})
 
 
+def local(**fields) -> LLMConfig:
+    """The ``model`` section of an agent file that uses the local provider."""
+    return LLMConfig(provider=Provider.LOCAL, **fields)
+
+
 def contents(environ) -> set[str]:
     """What the directory of the models holds beside its lock."""
     directory = model_store.models_dir(environ)
@@ -90,7 +97,7 @@ def test_pull_leaves_one_verified_file(tiny, environ):
     path = model_store.pull("tiny", environ)
     assert hashlib.sha256(path.read_bytes()).hexdigest() == tiny.sha256
     assert contents(environ) == {"tiny.gguf"}
-    assert model_store.installed("tiny", environ) == path == model_store.resolve("tiny", environ)
+    assert model_store.installed("tiny", environ) == path == model_store.resolve(local(name="tiny"), environ)
 
 
 def test_a_second_pull_runs_nothing(tiny, environ, tmp_path):
@@ -218,21 +225,21 @@ def test_an_interrupted_pull_ends_its_download(tiny, environ):
 def test_an_unknown_name_lists_the_models(environ):
     """A name that no model has is answered with those that there are."""
     with pytest.raises(ConfigError, match=r"no local model 'gpt'.*smollm2"):
-        model_store.resolve("gpt", environ)
+        model_store.resolve(local(name="gpt"), environ)
 
 
 def test_a_model_that_is_not_pulled_names_the_command(tiny, environ):
     """A known model that is not there yet says how to get it."""
     with pytest.raises(ConfigError, match=r"run: holodeck models pull tiny$"):
-        model_store.resolve("tiny", environ)
+        model_store.resolve(local(name="tiny"), environ)
 
 
 def test_a_file_of_the_user_wins_over_the_name(environ, tmp_path):
     """A GGUF file is used by its path, given as ``path`` or as the name."""
     mine = tmp_path / "Mine.GGUF"
     mine.write_bytes(b"GGUF....")
-    assert model_store.resolve("smollm2", environ, path=mine) == mine
-    assert model_store.resolve(str(mine), environ) == mine
+    assert model_store.resolve(local(name="smollm2", path=mine), environ) == mine
+    assert model_store.resolve(local(name=str(mine)), environ) == mine
 
 
 @pytest.mark.parametrize(("content", "complaint"), [(None, "No such file"), (b"PK\x03\x04", "not a GGUF model"), (b"", "not a GGUF model")])
@@ -242,14 +249,14 @@ def test_a_file_that_is_no_model_is_refused(environ, tmp_path, content, complain
     if content is not None:
         path.write_bytes(content)
     with pytest.raises(ConfigError, match=complaint) as caught:
-        model_store.resolve("", environ, path=path)
+        model_store.resolve(local(path=path), environ)
     assert str(path) in caught.value.message
 
 
 def test_a_directory_is_no_model(environ, tmp_path):
     """A directory in place of a model file is one clear error."""
     with pytest.raises(ConfigError, match="cannot be read"):
-        model_store.resolve("", environ, path=tmp_path)
+        model_store.resolve(local(path=tmp_path), environ)
 
 
 def test_importing_the_store_loads_no_runtime():

