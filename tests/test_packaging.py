@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import importlib.metadata
 import os
 import re
@@ -196,3 +197,23 @@ def test_the_examples_are_the_two_that_the_makefile_starts():
     """Each example is started by a target, and each started example is there."""
     started = re.findall(r"examples/\w+/agent\.yaml", (ROOT / "Makefile").read_text(encoding="utf-8"))
     assert sorted(started) == EXAMPLES
+
+
+def test_the_demo_shows_what_it_promises():
+    """The messages of ``make demo`` make one call, two calls, and a call that fails; asked again, the first gets the same answer."""
+    from holodeck import Session, load_agent
+
+    messages = re.findall(r"--message '([^']+)'", (ROOT / "Makefile").read_text(encoding="utf-8"))
+
+    async def demo() -> list:
+        agent = load_agent(ROOT / "examples/support/agent.yaml", environ={})
+        async with agent, Session(agent) as session:
+            return [await session.send(message) for message in [*messages, messages[0]]]
+
+    *turns, again = [result.message for result in asyncio.run(demo())]
+    assert [[(call.tool_name, call.status.value) for call in turn.tool_calls] for turn in turns] == [
+        [("lookup_order", "success")],
+        [("check_stock", "success"), ("quote_shipping", "success")],
+        [("lookup_order", "success"), ("track_parcel", "failed")],
+    ]
+    assert (again.content, again.tokens_used) == (turns[0].content, turns[0].tokens_used)
