@@ -255,7 +255,7 @@ def test_work_grows_with_the_number_of_spans() -> None:
 def test_a_span_without_a_name_says_so() -> None:
     """An empty name is no empty line."""
     assert (
-        drawn(tree(replace(record(1, None, "", 0, 1), trace_id="")), width=40)
+        drawn(tree(replace(record(1, None, " ", 0, 1), trace_id="")), width=40)
         == "\n(unnamed) · 1.0 ms · trace unknown\n(unnamed)  1.0 ms\n"
     )
 
