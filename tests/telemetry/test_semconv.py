@@ -16,7 +16,7 @@ ROOT = Path(__file__).parents[2]
 
 def run(argument: str) -> str:
     """Print one of the outputs."""
-    return subprocess.run([sys.executable, "-m", "holodeck.telemetry.semconv", argument], capture_output=True, text=True, check=True).stdout
+    return subprocess.run([sys.executable, "-m", "holodeck.telemetry", argument], capture_output=True, text=True, check=True).stdout
 
 
 def test_names_are_one_a_line() -> None:

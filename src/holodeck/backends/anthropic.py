@@ -1,4 +1,8 @@
-"""Anthropic through Semantic Kernel's connector, with the token counts and stop reasons that the connector drops."""
+"""Anthropic through Semantic Kernel's connector, with a stream of our own.
+
+The connector's stream keeps the start event (id, model, input and cache tokens) to itself, fails on stop reasons that it does not know, and
+delivers a tool call only when it is complete. The raw events carry all of it.
+"""
 
 from __future__ import annotations
 
@@ -6,9 +10,8 @@ from collections.abc import AsyncGenerator, Sequence
 from typing import Any, Final
 
 from anthropic import AsyncAnthropic
-from anthropic.types import RawMessageStartEvent
 from semantic_kernel.connectors.ai.anthropic import AnthropicChatCompletion, AnthropicChatPromptExecutionSettings
-from semantic_kernel.contents import AuthorRole, StreamingChatMessageContent
+from semantic_kernel.contents import AuthorRole, FunctionCallContent, StreamingChatMessageContent, StreamingTextContent
 from semantic_kernel.contents.utils.finish_reason import FinishReason
 
 from holodeck.backends.connectors import Connection, settings_with_tools
@@ -20,34 +23,41 @@ __all__ = ["anthropic_connection"]
 
 _URL: Final = "https://api.anthropic.com"
 _MAX_TOKENS: Final = 4096  # Anthropic requires a limit
-_KNOWN_STOPS: Final = ("end_turn", "max_tokens", "tool_use")
+_FINISH: Final = {"max_tokens": FinishReason.LENGTH, "tool_use": FinishReason.TOOL_CALLS, "refusal": FinishReason.CONTENT_FILTER}
 
 
 class _Anthropic(AnthropicChatCompletion):
     async def _send_chat_stream_request(
-        self, settings: AnthropicChatPromptExecutionSettings, function_invoke_attempt: int = 0
+        self,
+        settings: AnthropicChatPromptExecutionSettings,
+        function_invoke_attempt: int = 0,  # noqa: ARG002 - Semantic Kernel's signature
     ) -> AsyncGenerator[list[StreamingChatMessageContent], None]:
-        async with self.async_client.messages.stream(**settings.prepare_settings_dict()) as stream:
-            async for event in stream:
-                if isinstance(event, RawMessageStartEvent):
-                    yield [self._opening(event)]
-                elif event.type in ("text", "message_delta") or (
-                    event.type == "content_block_stop" and event.content_block.type == "tool_use"
-                ):
-                    yield [self._content(event, function_invoke_attempt)]
+        stream = await self.async_client.messages.create(**(settings.prepare_settings_dict() | {"stream": True}))
+        async for event in stream:
+            if event.type not in ("content_block_stop", "message_stop"):
+                yield [self._content(event)]
 
-    def _opening(self, event: Any) -> StreamingChatMessageContent:
-        # The start event alone has the message's id, model and input tokens; the connector keeps it to itself.
-        return StreamingChatMessageContent(role=AuthorRole.ASSISTANT, choice_index=0, items=[], inner_content=event, ai_model_id=self.ai_model_id)
+    def _content(self, event: Any) -> StreamingChatMessageContent:
+        reason = event.delta.stop_reason if event.type == "message_delta" else None
+        return StreamingChatMessageContent(
+            role=AuthorRole.ASSISTANT,
+            choice_index=0,
+            items=_items(event),
+            inner_content=event,
+            ai_model_id=self.ai_model_id,
+            finish_reason=_FINISH.get(reason, FinishReason.STOP) if reason else None,
+        )
 
-    def _content(self, event: Any, attempt: int) -> StreamingChatMessageContent:
-        if event.type == "message_delta" and event.delta.stop_reason not in _KNOWN_STOPS:
-            known = event.model_copy(update={"delta": event.delta.model_copy(update={"stop_reason": "end_turn"})})
-            content = self._create_streaming_chat_message_content(known, {}, attempt)
-            if event.delta.stop_reason == "refusal":
-                content.finish_reason = FinishReason.CONTENT_FILTER
-            return content
-        return self._create_streaming_chat_message_content(event, {}, attempt)
+
+def _items(event: Any) -> list[Any]:
+    if event.type == "content_block_start" and event.content_block.type == "tool_use":
+        block = event.content_block
+        return [FunctionCallContent(id=block.id, index=event.index, name=block.name, function_name=block.name)]
+    if event.type == "content_block_delta" and event.delta.type == "input_json_delta":
+        return [FunctionCallContent(index=event.index, function_name="", arguments=event.delta.partial_json)]
+    if event.type == "content_block_delta" and event.delta.type == "text_delta":
+        return [StreamingTextContent(choice_index=0, text=event.delta.text)]
+    return []
 
 
 def anthropic_connection(config: LLMConfig, key: str) -> Connection:

@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 from holodeck.backends import kernel
 from holodeck.backends.failures import explain, no_reply, silent, truncated
 from holodeck.backends.model_store import resolve
-from holodeck.backends.reply import ReplyBuilder
+from holodeck.backends.reply import ReplyBuilder, may_be_written_call
 from holodeck.backends.script import load_script
 from holodeck.models.exchange import ModelEndpoint
 from holodeck.models.llm import LLMConfig, Provider
@@ -110,7 +110,10 @@ class Backend:
         offered = tools if self.offers_tools else ()
         try:
             async with aclosing(self._chunks(history, offered, conversation)) as chunks:
-                await self._drain(chunks, reply, on_chunk)
+                if self.config.provider is Provider.LOCAL and offered:
+                    await self._drain_local(chunks, reply, on_chunk, [tool.name for tool in offered])
+                else:
+                    await self._drain(chunks, reply, on_chunk)
         except Exception as error:
             raise explain(error, self.config) from error
         self._check(reply)
@@ -125,6 +128,24 @@ class Backend:
             except TimeoutError as error:
                 raise silent(self.config) from error
             on_chunk(reply.add(chunk))
+
+    async def _drain_local(self, chunks: AsyncGenerator[Any, None], reply: ReplyBuilder, on_chunk: OnChunk, names: list[str]) -> None:
+        """Hold text back while it may be a tool call that the model writes as JSON; show it if it was none."""
+        held = ""
+
+        def hold(text: str) -> None:
+            nonlocal held
+            if held or text:
+                held += text
+                if may_be_written_call(held):
+                    text = ""
+                else:
+                    text, held = held, ""
+            on_chunk(text)
+
+        await self._drain(chunks, reply, hold)
+        if held and not reply.adopt_written_call(names):
+            on_chunk(held)
 
     def _chunks(self, history: ChatHistory, tools: Sequence[ToolSpec], conversation: str) -> AsyncGenerator[Any, None]:
         connection = self._connection

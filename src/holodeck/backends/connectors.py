@@ -73,6 +73,7 @@ class _OfferTools(FunctionChoiceBehavior):
     """
 
     specs: list[ToolSpec]
+    inline: bool = False
 
     def get_config(self, kernel: Any) -> FunctionCallChoiceConfiguration:  # noqa: ARG002 - the signature is Semantic Kernel's
         offered = [KernelFunctionMetadata(name=_placeholder(n), description=s.description, is_prompt=False) for n, s in enumerate(self.specs)]
@@ -81,21 +82,45 @@ class _OfferTools(FunctionChoiceBehavior):
     def configure(self, kernel: Any, update_settings_callback: Callable[..., None], settings: Any) -> None:
         super().configure(kernel, update_settings_callback, settings)
         for spec, tool in zip(self.specs, settings.tools or (), strict=False):
+            schema = inlined(spec.parameters) if self.inline else spec.parameters
             if "function" in tool:
-                tool["function"].update(name=spec.name, parameters=spec.parameters)
+                tool["function"].update(name=spec.name, parameters=schema)
             else:
-                tool.update(name=spec.name, input_schema=spec.parameters)
+                tool.update(name=spec.name, input_schema=schema)
 
 
 def _placeholder(number: int) -> str:
     return f"tool_{number}"  # Semantic Kernel refuses some names that providers accept; the real one is put in by configure()
 
 
-def settings_with_tools(settings: PromptExecutionSettings, tools: Sequence[ToolSpec]) -> PromptExecutionSettings:
-    """``settings`` that offer ``tools``, without automatic invocation."""
+def settings_with_tools(settings: PromptExecutionSettings, tools: Sequence[ToolSpec], *, inline: bool = False) -> PromptExecutionSettings:
+    """``settings`` that offer ``tools``, without automatic invocation; ``inline``: the provider cannot follow ``$ref``."""
     if tools:
-        settings.function_choice_behavior = _OfferTools(type_=FunctionChoiceType.AUTO, maximum_auto_invoke_attempts=0, specs=list(tools))
+        settings.function_choice_behavior = _OfferTools(
+            type_=FunctionChoiceType.AUTO, maximum_auto_invoke_attempts=0, specs=list(tools), inline=inline
+        )
     return settings
+
+
+def inlined(schema: dict[str, Any]) -> dict[str, Any]:
+    """``schema`` with its local references replaced by what they name; a schema that contains itself is cut where it does."""
+    definitions = schema.get("$defs", {})
+
+    def resolve(value: Any, seen: frozenset[str]) -> Any:
+        if isinstance(value, list):
+            return [resolve(v, seen) for v in value]
+        if not isinstance(value, dict):
+            return value
+        name = str(value.get("$ref", "")).removeprefix("#/$defs/")
+        if name in seen:
+            return {"type": "object"}
+        if name in definitions:
+            rest = {k: v for k, v in value.items() if k != "$ref"}
+            return resolve({**definitions[name], **rest}, seen | {name})
+        return {k: resolve(v, seen) for k, v in value.items() if k != "$defs"}
+
+    result: dict[str, Any] = resolve(schema, frozenset())
+    return result
 
 
 def connect(config: LLMConfig, environ: Mapping[str, str]) -> Connection:
@@ -160,7 +185,10 @@ def _azure(config: LLMConfig, environ: Mapping[str, str]) -> Connection:  # noqa
     )
     service = _Azure(deployment_name=config.name, async_client=client, env_file_path=NO_ENV_FILE)
     values = _present(temperature=config.temperature, top_p=config.top_p, max_tokens=config.max_tokens)
-    settings = lambda tools: settings_with_tools(AzureChatPromptExecutionSettings(**values), tools)  # noqa: E731 - as short as its use
+
+    def settings(tools: Sequence[ToolSpec]) -> PromptExecutionSettings:
+        return settings_with_tools(AzureChatPromptExecutionSettings(**values), tools)
+
     return Connection(service, settings, str(config.endpoint), [client.close])
 
 
@@ -178,7 +206,11 @@ def _ollama(config: LLMConfig, environ: Mapping[str, str]) -> Connection:
     client = AsyncClient(host=url, timeout=None)
     service = OllamaChatCompletion(ai_model_id=config.name, client=client, env_file_path=NO_ENV_FILE)
     options = _present(temperature=config.temperature, top_p=config.top_p, num_predict=config.max_tokens)
-    settings = lambda tools: settings_with_tools(OllamaChatPromptExecutionSettings(options=options or None), tools)  # noqa: E731 - as short as its use
+
+    def settings(tools: Sequence[ToolSpec]) -> PromptExecutionSettings:
+        # Ollama's client keeps type, items, description and enum of a property, and drops the rest.
+        return settings_with_tools(OllamaChatPromptExecutionSettings(options=options or None), tools, inline=True)
+
     return Connection(service, settings, url, [client._client.aclose])  # noqa: SLF001 - the client has no public way to be closed
 
 

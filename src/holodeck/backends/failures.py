@@ -37,7 +37,7 @@ def explain(error: Exception, config: LLMConfig) -> BackendError:
     cause = _root(error)
     if isinstance(cause, BackendError):
         return cause
-    if (status := getattr(cause, "status_code", None)) and isinstance(status, int) and status > 0:
+    if (status := getattr(cause, "status_code", None)) and isinstance(status, int) and status >= 400:
         return _status_error(cause, status, config)
     return _connection_error(cause, config) or _stream_error(cause, config)
 
@@ -62,8 +62,9 @@ def truncated(config: LLMConfig) -> BackendError:
 
 def no_reply(config: LLMConfig) -> BackendError:
     """The server answered, but not with a chat completion."""
+    hint = " (an OpenAI-compatible one usually ends in /v1)" if config.provider is Provider.OPENAI else ""
     return BackendError(
-        f"{_where(config)} did not answer with a chat completion: check 'model.endpoint' (an OpenAI-compatible one usually ends in /v1)",
+        f"{_where(config)} did not answer with a chat completion: check 'model.endpoint'{hint}",
         error_type="invalid_response",
         summary="the server did not answer with a chat completion",
     )

@@ -24,12 +24,15 @@ _SWITCHES: Final = (
     "SEMANTICKERNEL_EXPERIMENTAL_GENAI_ENABLE_OTEL_DIAGNOSTICS_SENSITIVE",
 )
 _lock = threading.Lock()
+_loaded: dict[str, Any] = {}
 
 
 def load(module: str = "semantic_kernel") -> Any:
-    """Import a module of Semantic Kernel, or one of HoloDeck's that needs it; safe from any thread."""
-    with _lock, _muted():
-        return importlib.import_module(module)
+    """Import a module of Semantic Kernel, or one of HoloDeck's that needs it; safe from any thread, and free after the first time."""
+    if module not in _loaded:
+        with _lock, _muted():
+            _loaded[module] = importlib.import_module(module)
+    return _loaded[module]
 
 
 @contextmanager

@@ -7,7 +7,8 @@ grows with the square of their number.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+import re
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 from uuid import uuid4
@@ -15,7 +16,7 @@ from uuid import uuid4
 from holodeck.models.exchange import ModelReply, ToolCall
 from holodeck.models.token_usage import TokenUsage
 
-__all__ = ["ReplyBuilder"]
+__all__ = ["ReplyBuilder", "may_be_written_call"]
 
 
 @dataclass
@@ -94,6 +95,17 @@ class ReplyBuilder:
         if counts is not None:
             self._usage = counts
 
+    def adopt_written_call(self, names: Collection[str]) -> bool:
+        """Take a reply that is nothing but a call written as JSON, bare or fenced, as the tool call it means; True if it was one.
+
+        Small local models answer like that. ``names`` are the tools that may be meant.
+        """
+        call = None if self._calls else _written_call("".join(self._text), names)
+        if call is not None:
+            self._calls["written"] = call
+            self._text.clear()
+        return call is not None
+
     def reply(self) -> ModelReply:
         """What was received so far."""
         calls = [call.done() for call in self._calls.values()]
@@ -105,6 +117,27 @@ class ReplyBuilder:
             response_model=self._model,
             usage=self._usage,
         )
+
+
+_FENCED = re.compile(r"\s*(?:```(?:json|tool_call)?|<tool_call>)?\s*(\{.*\})\s*(?:```|</tool_call>)?\s*", re.DOTALL)
+
+
+def may_be_written_call(text: str) -> bool:
+    """Whether a reply that begins like this may turn out to be a call written as JSON."""
+    start = text.lstrip()[:12]
+    return any(start.startswith(mark) or mark.startswith(start) for mark in ("{", "```json", "```tool_call", "```{", "<tool_call>"))
+
+
+def _written_call(text: str, names: Collection[str]) -> _Call | None:
+    found = _FENCED.fullmatch(text)
+    try:
+        value = json.loads(found.group(1)) if found else None
+    except ValueError:
+        return None
+    if not isinstance(value, dict) or value.get("name") not in names:
+        return None
+    arguments = value.get("arguments", value.get("parameters", {}))
+    return _Call(name=value["name"], arguments=[arguments if isinstance(arguments, str) else json.dumps(arguments)])
 
 
 def _count(value: Any) -> int | None:

@@ -1,13 +1,12 @@
 """The attribute names that HoloDeck writes itself; ``opentelemetry-util-genai`` writes the rest of ``gen_ai.*``.
 
 What the GenAI conventions lack stands under ``holodeck.*``, each with its type and a description, in this file only. From here come the
-list of names for checkers (``python -m holodeck.telemetry.semconv --names``), the table in ``docs/telemetry.md`` (``--table``) and the
+list of names for checkers (``python -m holodeck.telemetry --names``), the table in ``docs/telemetry.md`` (``--table``) and the
 registry in OpenTelemetry Weaver's format under ``docs/semconv`` (``--registry``).
 """
 
 from __future__ import annotations
 
-import sys
 from dataclasses import dataclass
 from typing import Final
 
@@ -105,16 +104,3 @@ def registry() -> str:
     ]
     head = "groups:\n  - id: registry.holodeck\n    type: attribute_group\n    display_name: HoloDeck\n    brief: What HoloDeck adds to the GenAI conventions.\n"
     return head + "    attributes:\n" + "".join(entries)
-
-
-def _main(argument: str) -> int:
-    outputs = {"--names": lambda: "\n".join(names()) + "\n", "--table": table, "--registry": registry}
-    if argument not in outputs:
-        sys.stderr.write(f"usage: python -m holodeck.telemetry.semconv {'|'.join(outputs)}\n")
-        return 2
-    sys.stdout.write(outputs[argument]())
-    return 0
-
-
-if __name__ == "__main__":
-    sys.exit(_main(sys.argv[1] if len(sys.argv) > 1 else ""))
