@@ -88,15 +88,16 @@ def sanitize_tool_output(text: str, limit: int = MAX_TOOL_CHARS) -> str:
 
 
 def sanitize_parameters(parameters: dict[str, Any], limit: int = MAX_TOOL_CHARS) -> dict[str, Any]:
-    """Tool parameters as JSON-safe values whose strings together hold at most ``limit`` characters.
+    """Tool parameters as JSON-safe values whose keys and values together hold about ``limit`` characters at most.
 
-    Values that JSON cannot carry (bytes, NaN, integers over 64 bits, objects) become text; nesting deeper than 32 levels is cut.
+    What does not fit is left out. Values that JSON cannot carry (bytes, NaN, integers over 64 bits, objects) become text; nesting
+    deeper than 32 levels is cut.
     """
     return _Sanitizer(limit).mapping(parameters, 0)
 
 
 class _Sanitizer:
-    """Walks nested values with one budget of characters for all strings together."""
+    """Walks nested values with one budget of characters for all keys and values together."""
 
     def __init__(self, limit: int) -> None:
         self.left = limit
@@ -105,6 +106,7 @@ class _Sanitizer:
         return {self.text(str(k)): self.value(v, depth + 1) for k, v in value.items() if self.left > 0}
 
     def value(self, value: Any, depth: int) -> Any:
+        self.left -= 1  # whatever it is, it takes room: a million nulls are no small value
         if value is None or isinstance(value, bool):
             return value
         if isinstance(value, int | float):
@@ -117,8 +119,8 @@ class _Sanitizer:
             return [self.value(v, depth + 1) for v in value if self.left > 0]
         return self.text(value if isinstance(value, str) else _as_text(value))
 
-    def number(self, value: int | float) -> int | float | str:
-        self.left -= 1
+    def number(self, value: float) -> int | float | str:
+        self.left -= len(str(value)) if isinstance(value, float) else value.bit_length() // 3
         fits = math.isfinite(value) if isinstance(value, float) else -(2**63) <= value < 2**63
         return value if fits else self.text(str(value))
 
@@ -170,7 +172,7 @@ class ValidationPipeline:
         self._rules = tuple(rules)
 
     def validate(self, text: str | bytes) -> str:
-        """``text`` as a clean message: line ends are ``\\n``, white space around it is stripped.
+        """``text`` as a clean message: line ends are newlines, white space around it is stripped.
 
         Raises:
             InputError: The message is empty, over 10,000 characters, has control characters, or is not valid UTF-8.

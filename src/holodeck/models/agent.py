@@ -19,7 +19,12 @@ _DEFAULT_TOOL_TIMEOUT = 60.0
 
 
 class Instructions(Strict):
-    """The system prompt: exactly one of ``inline`` and ``file`` (relative to the agent file)."""
+    """The system prompt: exactly one of ``inline`` and ``file``.
+
+    Attributes:
+        inline: The text itself.
+        file: A text file, relative to the agent file.
+    """
 
     inline: str | None = None
     file: Path | None = None
@@ -56,6 +61,7 @@ class FunctionTool(_Tool):
     """A Python callable.
 
     Attributes:
+        type: ``function``.
         file: Python file, relative to the agent file; without it ``function`` is ``module:name``.
         function: Name of the callable in ``file``, or ``module:name``.
         parameters: What the model may pass: a JSON Schema object, or a short mapping ``name: {type, description, …}``;
@@ -78,7 +84,13 @@ class McpTool(_Tool):
     """A Model Context Protocol server; each of its tools is offered as ``{name}-{tool}``.
 
     Attributes:
+        type: ``mcp``.
         transport: ``stdio`` (``command``, ``args``, ``env``) or ``http`` (streamable HTTP: ``url``, ``headers``).
+        command: The program that is started.
+        args: Its arguments.
+        env: Environment variables it gets.
+        url: Where the server answers.
+        headers: Sent with each request; secret.
     """
 
     type: Literal["mcp"]
@@ -97,7 +109,7 @@ class McpTool(_Tool):
         if stray := [key for key in foreign if getattr(self, key)]:
             raise ValueError(f"'{stray[0]}' does nothing for transport '{self.transport}'")
         if self.url and not self.url.startswith(("http://", "https://")):
-            raise ValueError(f"'url' needs a scheme: write http://{self.url} or https://{self.url}")
+            raise ValueError("'url' needs a scheme: write http://… or https://…")  # the value may hold a password
         return self
 
 
@@ -105,7 +117,9 @@ class PromptTool(_Tool):
     """A template that asks the model; ``{{name}}`` stands for an argument.
 
     Attributes:
-        template: The template; or ``file``, relative to the agent file. Exactly one.
+        type: ``prompt``.
+        template: The template, if there is no ``file``.
+        file: A text file with the template, relative to the agent file, if there is no ``template``.
         parameters: As for a function tool; without it every ``{{name}}`` of the template is a string.
         model: Which model is asked; the agent's own by default.
     """

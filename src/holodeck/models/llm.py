@@ -57,7 +57,7 @@ class LLMConfig(Strict):
     @classmethod
     def _endpoint_is_a_url(cls, value: str | None) -> str | None:
         if value is not None and not value.startswith(("http://", "https://")):
-            raise ValueError(f"needs a scheme: write http://{value} or https://{value}")
+            raise ValueError("needs a scheme: write http://… or https://…")  # the value may hold a password
         return value
 
     @model_validator(mode="after")
@@ -66,7 +66,7 @@ class LLMConfig(Strict):
             raise ValueError("provider 'scripted' needs 'script: FILE.yaml'")
         if self.provider is Provider.LOCAL and not (self.name or self.path):
             raise ValueError("provider 'local' needs 'name' (a pulled model, e.g. smollm2) or 'path: FILE.gguf'")
-        if self.provider not in (Provider.SCRIPTED, Provider.LOCAL) and not self.name:
+        if self.provider not in (Provider.SCRIPTED, Provider.LOCAL) and not self.name.strip():
             raise ValueError(f"provider '{self.provider.value}' needs 'name'")
         if self.provider is Provider.AZURE_OPENAI and not self.endpoint:
             raise ValueError("provider 'azure_openai' needs 'endpoint: https://RESOURCE.openai.azure.com'")
@@ -78,6 +78,9 @@ class LLMConfig(Strict):
         for field, owner in owners.items():
             if getattr(self, field) is not None and self.provider is not owner:
                 raise ValueError(f"'{field}' belongs to provider '{owner.value}' and does nothing for '{self.provider.value}'")
+        for field in ("endpoint", "api_key"):
+            if getattr(self, field) is not None and self.provider in (Provider.LOCAL, Provider.SCRIPTED):
+                raise ValueError(f"'{field}' does nothing for '{self.provider.value}', which calls no server: remove it")
 
     @property
     def label(self) -> str:

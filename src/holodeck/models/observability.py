@@ -21,12 +21,22 @@ __all__ = [
     "TracesConfig",
 ]
 
-LogLevel = Literal["DEBUG", "INFO", "WARNING", "ERROR"]
+LogLevel = Literal["DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL"]
 Protocol = Literal["http/protobuf", "grpc"]
 
 
 class TracesConfig(Strict):
-    """Spans: whether, how many, and whether with content."""
+    """Spans: whether, how many, and whether with content.
+
+    Attributes:
+        enabled: Spans are sent, and shown in the terminal.
+        sample_rate: Share of the turns that is sent, 0 to 1.
+        capture_content: Prompts, replies, tool arguments and tool results are put on spans.
+        redaction_patterns: RE2 patterns; what they match in content is hidden.
+        max_queue_size: Most spans that wait to be sent.
+        max_export_batch_size: Most spans in one request; at most ``max_queue_size``.
+        schedule_delay_millis: Milliseconds between two requests.
+    """
 
     enabled: bool = True
     sample_rate: Float | None = Field(default=None, ge=0, le=1)
@@ -38,14 +48,24 @@ class TracesConfig(Strict):
 
 
 class MetricsConfig(Strict):
-    """Metrics: whether, and how often they are sent (milliseconds)."""
+    """Metrics: whether, and how often they are sent.
+
+    Attributes:
+        enabled: Metrics are sent.
+        export_interval_ms: Milliseconds between two requests.
+    """
 
     enabled: bool = True
     export_interval_ms: Int | None = Field(default=None, gt=0)
 
 
 class LogsConfig(Strict):
-    """Log records of HoloDeck itself: whether, and from which level on."""
+    """Log records of HoloDeck itself: whether, and from which level on.
+
+    Attributes:
+        enabled: Log records are sent.
+        level: Lowest level that is sent.
+    """
 
     enabled: bool = True
     level: LogLevel = "INFO"
@@ -57,7 +77,13 @@ class LogsConfig(Strict):
 
 
 class ConsoleConfig(Strict):
-    """The reader for people. ``pretty_print: false`` makes it one OTLP/JSON line a span on stderr."""
+    """The reader for people.
+
+    Attributes:
+        enabled: Turns are shown in the terminal.
+        pretty_print: Shown for people; ``false``: one OTLP/JSON line a span on stderr.
+        include_timestamps: The tree shows wall-clock times.
+    """
 
     enabled: bool = True
     pretty_print: bool = True
@@ -65,7 +91,17 @@ class ConsoleConfig(Strict):
 
 
 class OtlpConfig(Strict):
-    """Where OTLP goes. ``endpoint`` is a base URL; ``timeout_ms`` counts for one export."""
+    """Where OTLP goes.
+
+    Attributes:
+        enabled: Telemetry goes out over OTLP while observability is on.
+        endpoint: Base URL of the collector; ``/v1/traces`` and so on are added for HTTP.
+        protocol: ``http`` (protobuf over HTTP) or ``grpc``.
+        headers: Sent with each request; secret.
+        timeout_ms: Milliseconds for one request.
+        compression: ``gzip``, ``deflate`` (not with ``grpc``) or ``none``.
+        insecure: Without TLS; the scheme of the endpoint decides, and what contradicts it is an error.
+    """
 
     enabled: bool = True
     endpoint: str | None = None
@@ -77,14 +113,29 @@ class OtlpConfig(Strict):
 
 
 class ExportersConfig(Strict):
-    """The two exporters: the terminal, and OTLP."""
+    """The two exporters: the terminal, and OTLP.
+
+    Attributes:
+        console: The reader in the terminal.
+        otlp: Export over OTLP.
+    """
 
     console: ConsoleConfig = Field(default_factory=ConsoleConfig)
     otlp: OtlpConfig = Field(default_factory=OtlpConfig)
 
 
 class ObservabilityConfig(Strict):
-    """The ``observability`` section of an agent file, as written; None means not said there."""
+    """The ``observability`` section of an agent file, as written; None means not said there.
+
+    Attributes:
+        enabled: Send telemetry over OTLP: the same switch as ``--observability``.
+        service_name: ``service.name`` of the resource.
+        resource_attributes: Further attributes of the resource.
+        traces: Spans.
+        metrics: Metrics.
+        logs: Log records.
+        exporters: Where telemetry goes.
+    """
 
     enabled: bool | None = None
     service_name: str | None = Field(default=None, min_length=1)
@@ -140,7 +191,8 @@ class TelemetrySettings(Value):
         log_level: Lowest level that is exported.
         attribute_length_limit: Longest attribute value in characters.
         trace_file: OTLP/JSON lines are appended there.
-        sources: Where each setting came from: ``flag``, ``env NAME``, ``file`` or ``default``; keys are dotted setting names.
+        sources: Where each setting came from: ``flag --NAME``, ``env NAME``, ``agent file`` or ``default``; keys are the names here,
+            dotted for what is inside (``traces.url``, ``resource.service.name``).
         warnings: What the user should know about the settings; one line each.
     """
 

@@ -69,7 +69,7 @@ class ToolExecution(Value):
 
     @model_validator(mode="after")
     def _failure_has_a_reason(self) -> Self:
-        if self.status is ToolStatus.FAILED and not self.error_message:
+        if self.status is ToolStatus.FAILED and not (self.error_message or "").strip():
             raise ValueError("error_message required when status=FAILED")
         return self
 
@@ -83,7 +83,8 @@ class ToolExecution(Value):
 
     def failed(self, error: str, execution_time: float | None = None) -> ToolExecution:
         """The same call with the reason of its failure; ``execution_time`` in seconds."""
-        return self._with(status=ToolStatus.FAILED, error_message=error or "failed without a message", execution_time=execution_time)
+        reason = sanitize_tool_output(error).strip() or "failed without a message"
+        return self._with(status=ToolStatus.FAILED, error_message=reason, execution_time=execution_time)
 
     def _with(self, **changes: Any) -> ToolExecution:
         # model_copy(update=…) would skip validation: sanitizing is part of the value.
