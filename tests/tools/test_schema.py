@@ -1,0 +1,52 @@
+"""JSON Schemas and what fits them."""
+
+from __future__ import annotations
+
+import pytest
+
+from holodeck.tools.schema import SchemaCheck, UnusableSchemaError
+
+
+def test_faults_say_where_and_what():
+    """Each fault has a dotted place and a reason."""
+    check = SchemaCheck({"type": "object", "properties": {"a": {"items": {"type": "integer"}}}, "required": ["b"]})
+    assert check.faults({"a": [1, "x"]}) == [("a.1", "'x' is not of type 'integer'"), ("", "'b' is a required property")]
+
+
+@pytest.mark.parametrize(
+    ("schema", "path", "what"),
+    [
+        ({"properties": {"a": {"type": "int"}}}, "properties.a.type", "write 'integer'"),
+        ({"properties": {"a": {"type": "strnig"}}}, "properties.a.type", "strnig"),
+        ({"properties": {"a": {"pattern": "("}}}, "properties.a.pattern", "regex"),
+        ({"required": "a"}, "required", "not of type 'array'"),
+        ({"$ref": "#/$defs/missing"}, "", "does not lead anywhere"),
+        ({"properties": {"a": {"$ref": "http://127.0.0.1:1/schema.json"}}}, "", "does not lead anywhere"),
+    ],
+)
+def test_a_faulty_schema_is_refused(schema, path, what):
+    """A schema is checked before it is used, references and regular expressions included; nothing is fetched."""
+    with pytest.raises(UnusableSchemaError) as caught:
+        SchemaCheck(schema)
+    assert caught.value.path == path
+    assert what in caught.value.reason
+
+
+def test_the_dialect_is_the_schemas_own():
+    """A schema that names its dialect is read in it."""
+    check = SchemaCheck(
+        {"$schema": "http://json-schema.org/draft-04/schema#", "properties": {"a": {"minimum": 1, "exclusiveMinimum": True}}}
+    )
+    assert check.faults({"a": 1})
+
+
+def test_references_inside_the_schema_work():
+    """Definitions are found by their pointer, with and without an id."""
+    for extra in ({}, {"$id": "http://example.invalid/s"}):
+        check = SchemaCheck({**extra, "$defs": {"n": {"type": "integer"}}, "properties": {"a": {"$ref": "#/$defs/n"}}})
+        assert check.faults({"a": "x"})
+
+
+def test_an_endless_schema_refuses():
+    """A schema that refers to itself without end is a refusal, not a crash."""
+    assert "refers to itself" in SchemaCheck({"properties": {"a": {"$ref": "#/properties/a"}}}).faults({"a": 1})[0][1]
