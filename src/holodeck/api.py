@@ -104,5 +104,7 @@ def _open_trace_file(path: Path) -> BinaryIO:
     try:
         descriptor = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o600)
     except OSError as error:
-        raise SettingError(f"--trace-file {path}: cannot be written ({error.strerror}): name a file in a directory you may write to") from error
+        raise SettingError(
+            f"--trace-file {path}: cannot be written ({error.strerror}): name a file in a directory you may write to"
+        ) from error
     return os.fdopen(descriptor, "ab", buffering=0)

@@ -9,12 +9,12 @@ from typing import Any
 
 import pytest
 import yaml
-from support.agents import write_agent
-from support.model_server import Call, Fault, ModelServer, Reply, Usage
 
 from holodeck import Session, load_agent
 from holodeck.models.events import TurnResult
 from holodeck.models.token_usage import TokenUsage
+from support.agents import write_agent
+from support.model_server import Call, Fault, ModelServer, Reply, Usage
 
 PROVIDERS = ["openai", "azure_openai", "anthropic", "ollama"]
 KEYS = {"OPENAI_API_KEY": "key-1", "AZURE_OPENAI_API_KEY": "key-1", "ANTHROPIC_API_KEY": "key-1", "PATH": "/usr/bin:/bin"}
@@ -124,7 +124,9 @@ def test_parameters_and_key_reach_the_provider(provider: str, tmp_path: Path) ->
         assert 77 in (sent.get("max_tokens"), sent.get("num_predict"))
         assert "some-model" in request.path or request.body["model"] == "some-model"
         if provider != "ollama":
-            assert "key-1" in (request.headers.get("authorization", "") + request.headers.get("x-api-key", "") + request.headers.get("api-key", ""))
+            assert "key-1" in (
+                request.headers.get("authorization", "") + request.headers.get("x-api-key", "") + request.headers.get("api-key", "")
+            )
         assert not {"traceparent", "tracestate", "baggage"} & request.headers.keys()
 
 
@@ -137,7 +139,12 @@ def test_a_tools_own_schema_reaches_the_model(provider: str, tmp_path: Path) -> 
         "file": "tools.py",
         "function": "lookup_order",
         "description": "Looks up",
-        "parameters": {"type": "object", "properties": {"order_id": {"$ref": "#/$defs/Id"}}, "required": ["order_id"], "$defs": {"Id": {"type": "string"}}},
+        "parameters": {
+            "type": "object",
+            "properties": {"order_id": {"$ref": "#/$defs/Id"}},
+            "required": ["order_id"],
+            "$defs": {"Id": {"type": "string"}},
+        },
     }
     with ModelServer() as server:
         path = write_agent(tmp_path, server, provider=provider)
@@ -206,7 +213,8 @@ def test_references_are_inlined_and_end_where_they_repeat() -> None:
     from holodeck.backends import kernel
 
     inlined = kernel.load("holodeck.backends.connectors").inlined
-    schema = {"properties": {"x": {"$ref": "#/$defs/Node", "description": "d"}}, "$defs": {"Node": {"type": "object", "properties": {"next": {"$ref": "#/$defs/Node"}}}}}
-    assert inlined(schema) == {
-        "properties": {"x": {"type": "object", "description": "d", "properties": {"next": {"type": "object"}}}}
+    schema = {
+        "properties": {"x": {"$ref": "#/$defs/Node", "description": "d"}},
+        "$defs": {"Node": {"type": "object", "properties": {"next": {"$ref": "#/$defs/Node"}}}},
     }
+    assert inlined(schema) == {"properties": {"x": {"type": "object", "description": "d", "properties": {"next": {"type": "object"}}}}}

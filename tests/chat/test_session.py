@@ -7,12 +7,12 @@ import re
 from pathlib import Path
 
 import pytest
-from support.scripts import conversation, scripted_agent, talk, usage
-from support.telemetry import MemoryTelemetry
 
 from holodeck import Session, load_agent
 from holodeck.errors import AgentFileError, InputError, SessionError
 from holodeck.models.chat import SessionState
+from support.scripts import conversation, scripted_agent, talk, usage
+from support.telemetry import MemoryTelemetry
 
 ENVIRON = {"PATH": "/usr/bin:/bin"}
 

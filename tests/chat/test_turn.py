@@ -9,14 +9,14 @@ from typing import Any
 
 import pytest
 from opentelemetry import trace
-from support.scripts import call, scripted_agent, talk, usage
-from support.telemetry import MemoryTelemetry
 
 from holodeck import Session
 from holodeck.models.chat import MessageRole
 from holodeck.models.events import TextDelta, ToolFinished, ToolStarted, TurnFinished, TurnResult
 from holodeck.models.token_usage import TokenUsage
 from holodeck.models.tool_execution import ToolStatus
+from support.scripts import call, scripted_agent, talk, usage
+from support.telemetry import MemoryTelemetry
 
 
 def roles(session: Session) -> list[str]:
@@ -99,7 +99,11 @@ def test_tools_of_one_reply_run_side_by_side_and_results_keep_the_call_order(tmp
         assert monotonic() - start < 0.95
         results = [m.items[0].result for m in session.chat.history.messages if m.role.value == "tool"]
         assert results == ["blocked 0.5", "slept 0.4", "blocked 0.3"]
-        assert names(memory)[0][2][1:4] == [["execute_tool block", "UNSET", []], ["execute_tool nap", "UNSET", []], ["execute_tool block", "UNSET", []]]
+        assert names(memory)[0][2][1:4] == [
+            ["execute_tool block", "UNSET", []],
+            ["execute_tool nap", "UNSET", []],
+            ["execute_tool block", "UNSET", []],
+        ]
 
     talk(path, body)
 

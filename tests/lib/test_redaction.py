@@ -87,7 +87,9 @@ def test_it_fails_closed() -> None:
     assert "secret" not in Redactor()("secret \ud83e")
 
 
-@pytest.mark.parametrize(("name", "secret"), [("password", True), ("api_key", True), ("x-api-key", True), ("order_id", False), ("tokens", False)])
+@pytest.mark.parametrize(
+    ("name", "secret"), [("password", True), ("api_key", True), ("x-api-key", True), ("order_id", False), ("tokens", False)]
+)
 def test_names_tell_secrets(name: str, *, secret: bool) -> None:
     """A value is a secret because of its name, too."""
     assert Redactor().names_secret(name) is secret

@@ -103,12 +103,16 @@ HISTORY = [
 ]
 
 
-def record_turn(telemetry: Telemetry, number: int = 1, *, previous: Any = None, reply: ModelReply | None = None, tool_name: str = "lookup_order") -> Any:
+def record_turn(
+    telemetry: Telemetry, number: int = 1, *, previous: Any = None, reply: ModelReply | None = None, tool_name: str = "lookup_order"
+) -> Any:
     """A turn with one request and one tool."""
     message = Message(role=MessageRole.USER, content="Where is order 1042?")
     with telemetry.turn(chat_session(), number, message, previous) as turn:
         with turn.request(ENDPOINT, lambda: HISTORY, [SPEC]) as request:
-            request.answered(reply or ModelReply(text="Shipped.", finish_reason="stop", response_id="r-1", response_model="gpt-x", usage=USAGE))
+            request.answered(
+                reply or ModelReply(text="Shipped.", finish_reason="stop", response_id="r-1", response_model="gpt-x", usage=USAGE)
+            )
         with turn.tool(CALL.model_copy(update={"name": tool_name}), SPEC) as tool:
             tool.finished(EXECUTION)
         answer = Message(role=MessageRole.ASSISTANT, content="Shipped.", tool_calls=[EXECUTION], tokens_used=USAGE)

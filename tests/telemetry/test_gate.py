@@ -11,7 +11,9 @@ from hypothesis import strategies as st
 
 from holodeck.telemetry import Gate
 
-JSON = st.recursive(st.none() | st.booleans() | st.integers() | st.floats() | st.text(), lambda x: st.lists(x) | st.dictionaries(st.text(), x))
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(), lambda x: st.lists(x) | st.dictionaries(st.text(), x)
+)
 
 
 def test_shut_it_lets_no_content_through() -> None:

@@ -13,11 +13,11 @@ from typing import Any
 
 import pytest
 from opentelemetry import trace
-from support.otlp_receiver import OtlpReceiver, SilentPort, unused_port
-from support.telemetry import RESOURCE, record_turn
 
 from holodeck.models.observability import OtlpTarget, TelemetrySettings
 from holodeck.telemetry import Telemetry, create_telemetry
+from support.otlp_receiver import OtlpReceiver, SilentPort, unused_port
+from support.telemetry import RESOURCE, record_turn
 
 PROTOCOLS = ["http/protobuf", "grpc"]
 SIGNALS = ("traces", "metrics", "logs")
@@ -128,7 +128,11 @@ def test_recent_turns_can_be_read_back() -> None:
         ids = [format(record_turn(made, number).trace_id, "032x") for number in (1, 2, 3)]
         assert made.trace(ids[0]) == {}
         (resource,) = made.trace(ids[2])["resourceSpans"]
-        assert {s["name"] for s in resource["scopeSpans"][0]["spans"]} == {"invoke_agent support", "chat gpt-4o-mini", "execute_tool lookup_order"}
+        assert {s["name"] for s in resource["scopeSpans"][0]["spans"]} == {
+            "invoke_agent support",
+            "chat gpt-4o-mini",
+            "execute_tool lookup_order",
+        }
 
 
 def test_trace_file_holds_one_export_request_a_line() -> None:
@@ -153,9 +157,17 @@ class _Kept(io.BytesIO):
 def test_sampling_leaves_turns_out_of_exports_but_not_out_of_sight() -> None:
     """sample_rate 0: nothing is exported, the turn can still be looked at in the terminal."""
     out = _Kept()
-    with OtlpReceiver() as receiver, telemetry(
-        trace_file=out, keep_turns=1, otlp=True, sampler="parentbased_traceidratio", sampler_arg=0.0, **targets(receiver, "http/protobuf")
-    ) as made:
+    with (
+        OtlpReceiver() as receiver,
+        telemetry(
+            trace_file=out,
+            keep_turns=1,
+            otlp=True,
+            sampler="parentbased_traceidratio",
+            sampler_arg=0.0,
+            **targets(receiver, "http/protobuf"),
+        ) as made,
+    ):
         context = record_turn(made)
         assert made.trace(format(context.trace_id, "032x"))
         assert made.shutdown().made == 0
@@ -207,9 +219,10 @@ def test_two_telemetries_in_one_process_do_not_mix() -> None:
     """Each has providers of its own; OpenTelemetry's globals are left alone."""
     before = trace.get_tracer_provider()
     with OtlpReceiver() as one, OtlpReceiver() as two:
-        with telemetry(otlp=True, traces=targets(one, "http/protobuf")["traces"]) as a, telemetry(
-            otlp=True, traces=targets(two, "http/protobuf")["traces"]
-        ) as b:
+        with (
+            telemetry(otlp=True, traces=targets(one, "http/protobuf")["traces"]) as a,
+            telemetry(otlp=True, traces=targets(two, "http/protobuf")["traces"]) as b,
+        ):
             record_turn(a)
             record_turn(b)
             record_turn(b, 2)

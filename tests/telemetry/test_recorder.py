@@ -7,11 +7,12 @@ import json
 from typing import Any
 
 import pytest
-from support.telemetry import CALL, ENDPOINT, EXECUTION, HISTORY, SESSION_ID, SPEC, USAGE, chat_session, memory_telemetry, record_turn
 
 from holodeck.errors import BackendError, ToolError, ToolTimeout
 from holodeck.models.chat import Message, MessageRole
 from holodeck.models.exchange import ModelReply
+from support.telemetry import CALL, ENDPOINT, EXECUTION, HISTORY, SESSION_ID, SPEC, USAGE, chat_session, memory_telemetry, record_turn
+
 
 def test_a_turn_is_one_trace_with_the_attributes_of_the_conventions() -> None:
     """A turn is one trace: invoke_agent, below it chat with its usage and execute_tool with its status."""
@@ -125,10 +126,15 @@ def test_a_failed_request_ends_as_an_error_with_a_fixed_sentence() -> None:
     """While the gate is shut a failure leaves error.type and a sentence of ours, never the exception's text."""
     with memory_telemetry() as memory:
         error = BackendError("secret text of the user", error_type="429", summary="HTTP 429: the provider limits the rate")
-        with pytest.raises(BackendError) as raised, memory.telemetry.turn(chat_session(), 1, Message(role=MessageRole.USER, content="hi")) as turn:
-            with turn.request(ENDPOINT, list, []) as request:
+
+        def fail() -> None:
+            turn = memory.telemetry.turn(chat_session(), 1, Message(role=MessageRole.USER, content="hi"))
+            with turn, turn.request(ENDPOINT, list, []) as request:
                 request.answered(ModelReply(text="par"))
                 raise error
+
+        with pytest.raises(BackendError) as raised:
+            fail()
         assert raised.value is error
         span = memory.span("chat gpt-4o-mini")
         assert (span.status.status_code.name, span.status.description) == ("ERROR", "HTTP 429: the provider limits the rate")
@@ -191,8 +197,9 @@ def test_shut_gate_never_even_asks_for_the_messages() -> None:
     def never() -> list[dict[str, Any]]:
         raise AssertionError("the history was read")
 
-    with memory_telemetry() as memory, memory.telemetry.turn(chat_session(), 1, Message(role=MessageRole.USER, content="hi")) as turn:
-        with turn.request(ENDPOINT, never, [SPEC]) as request:
+    with memory_telemetry() as memory:
+        turn = memory.telemetry.turn(chat_session(), 1, Message(role=MessageRole.USER, content="hi"))
+        with turn, turn.request(ENDPOINT, never, [SPEC]) as request:
             request.answered(ModelReply(text="ok", finish_reason="stop"))
     assert not [k for s in memory.spans for k in s.attributes if k.startswith(("gen_ai.input", "gen_ai.output", "gen_ai.system_instr"))]
 

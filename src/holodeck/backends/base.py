@@ -94,7 +94,9 @@ class Backend:
         """Whether the model can be offered tools at all."""
         return bool(self._connection is None or self._connection.tools)
 
-    async def ask(self, history: ChatHistory, tools: Sequence[ToolSpec], reply: ReplyBuilder, on_chunk: OnChunk, conversation: str = "") -> None:
+    async def ask(
+        self, history: ChatHistory, tools: Sequence[ToolSpec], reply: ReplyBuilder, on_chunk: OnChunk, conversation: str = ""
+    ) -> None:
         """Send ``history`` to the model and stream what comes back into ``reply``.
 
         Args:

@@ -76,7 +76,9 @@ class _OfferTools(FunctionChoiceBehavior):
     inline: bool = False
 
     def get_config(self, kernel: Any) -> FunctionCallChoiceConfiguration:  # noqa: ARG002 - the signature is Semantic Kernel's
-        offered = [KernelFunctionMetadata(name=_placeholder(n), description=s.description, is_prompt=False) for n, s in enumerate(self.specs)]
+        offered = [
+            KernelFunctionMetadata(name=_placeholder(n), description=s.description, is_prompt=False) for n, s in enumerate(self.specs)
+        ]
         return FunctionCallChoiceConfiguration(available_functions=offered)
 
     def configure(self, kernel: Any, update_settings_callback: Callable[..., None], settings: Any) -> None:

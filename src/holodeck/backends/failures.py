@@ -29,7 +29,15 @@ _STATUS: Final = {
     413: ("the request is too large for the provider", "shorten the message, or start a new session"),
     429: ("the provider limits the rate, or the quota is used up", "wait{wait}, then send the message again"),
 }
-_OVERFLOW: Final = ("context_length", "context length", "context size", "maximum context", "too many tokens", "prompt is too long", "context window")
+_OVERFLOW: Final = (
+    "context_length",
+    "context length",
+    "context size",
+    "maximum context",
+    "too many tokens",
+    "prompt is too long",
+    "context window",
+)
 
 
 def explain(error: Exception, config: LLMConfig) -> BackendError:
@@ -118,11 +126,19 @@ def _connection_error(cause: BaseException, config: LLMConfig) -> BackendError |
     text = " ".join(str(e) for e in chain if e is not None).lower()
     if any("Timeout" in name for name in names):
         return silent(config)
-    if not names & {"APIConnectionError", "ConnectError", "ConnectionError", "ConnectionResetError", "ReadError", "RemoteProtocolError", "WriteError"}:
+    if not names & {
+        "APIConnectionError",
+        "ConnectError",
+        "ConnectionError",
+        "ConnectionResetError",
+        "ReadError",
+        "RemoteProtocolError",
+        "WriteError",
+    }:
         return None
     if "certificate" in text or "ssl" in text:
         what, error_type = "TLS failed: check the scheme of 'model.endpoint' and the certificate", "tls_error"
-    elif names & {"ConnectError"} or "connect" in text.split("error")[0] and "refused" in text:
+    elif names & {"ConnectError"} or ("connect" in text.split("error")[0] and "refused" in text):
         what, error_type = "cannot be reached: check 'model.endpoint', and that the server is running", "connection_error"
     elif names & {"RemoteProtocolError", "ReadError", "ConnectionResetError"}:
         what, error_type = "broke the connection: send the message again", "connection_reset"

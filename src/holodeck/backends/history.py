@@ -38,7 +38,9 @@ def add_reply(history: ChatHistory, reply: ModelReply) -> None:
     contents = kernel.load("semantic_kernel.contents")
     items: list[Any] = [contents.TextContent(text=reply.text)] if reply.text else []
     # `function_name` and not `name`: a name with a dash would be split into plug-in and function.
-    items += [contents.FunctionCallContent(id=c.id, name=c.name, function_name=c.name, arguments=_valid(c.arguments)) for c in reply.tool_calls]
+    items += [
+        contents.FunctionCallContent(id=c.id, name=c.name, function_name=c.name, arguments=_valid(c.arguments)) for c in reply.tool_calls
+    ]
     history.add_message(contents.ChatMessageContent(role=contents.AuthorRole.ASSISTANT, items=items))
 
 

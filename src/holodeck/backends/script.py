@@ -14,7 +14,8 @@
         repeat: true                       # may be used any number of times
       - fault: {status: 429}
 
-For each model request the first reply that is unused (or may repeat) and whose ``when`` matches is taken; a conversation keeps its own place.
+For each model request the first reply that is unused (or may repeat) and whose ``when`` matches is taken; a conversation keeps its own
+place.
 """
 
 from __future__ import annotations
@@ -24,7 +25,6 @@ from typing import Any, Literal, Self
 
 from pydantic import Field, PrivateAttr, ValidationError, field_validator, model_validator
 
-from holodeck.errors import AgentFileError
 from holodeck.lib.redaction import compile_pattern
 from holodeck.lib.strict_yaml import read_yaml
 from holodeck.models.base import Float, Int, Strict
@@ -158,6 +158,4 @@ def load_script(path: Path) -> Script:
     try:
         return Script.model_validate(document.data)
     except ValidationError as error:
-        raise document.error(error) from error
-    except AgentFileError:
-        raise
+        raise document.error(error, Script) from error

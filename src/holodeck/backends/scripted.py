@@ -66,7 +66,8 @@ class ScriptedChatCompletion(ChatCompletionClientBase):
         return ScriptedSettings
 
     def _update_function_choice_settings_callback(self) -> Callable[..., None]:
-        return update_settings_from_function_call_configuration
+        callback: Callable[..., None] = update_settings_from_function_call_configuration
+        return callback
 
     def _reset_function_choice_settings(self, settings: Any) -> None:
         settings.tools = settings.tool_choice = None
@@ -79,13 +80,11 @@ class ScriptedChatCompletion(ChatCompletionClientBase):
     ) -> AsyncGenerator[list[StreamingChatMessageContent], None]:
         reply = self._choose(chat_history)
         await asyncio.sleep(reply.delay)
-        sent = 0
-        for chunk in self._chunks(reply):
-            if reply.fault and sent >= reply.fault.after:
+        for number, chunk in enumerate(self._chunks(reply)):
+            if reply.fault and number >= reply.fault.after:
                 break
-            if sent:
+            if number:
                 await asyncio.sleep(reply.chunk_delay)
-            sent += 1
             yield [chunk]
         if reply.fault is not None:
             await _fail(reply.fault)
@@ -171,7 +170,9 @@ def scripted_connection(config: LLMConfig) -> Connection:
         AgentFileError: The script is wrong.
     """
     assert config.script is not None
-    service = ScriptedChatCompletion(ai_model_id=config.name or config.script.stem, service_id="scripted", script=load_script(config.script))
+    service = ScriptedChatCompletion(
+        ai_model_id=config.name or config.script.stem, service_id="scripted", script=load_script(config.script)
+    )
 
     def settings(tools: Sequence[ToolSpec]) -> PromptExecutionSettings:
         return settings_with_tools(ScriptedSettings(), tools)

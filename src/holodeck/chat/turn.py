@@ -272,7 +272,11 @@ class Turn:
 
 def _empty(reply: ModelReply) -> BackendError:
     filtered = reply.finish_reason == "content_filter"
-    what = "the provider's content filter held the answer back: say it differently" if filtered else "the model gave no answer: send the message again"
+    what = (
+        "the provider's content filter held the answer back: say it differently"
+        if filtered
+        else "the model gave no answer: send the message again"
+    )
     return BackendError(what, error_type="content_filter" if filtered else "empty_answer", summary="the model gave no answer")
 
 

@@ -17,6 +17,12 @@ __all__ = ["REDACTED", "Redactor", "compile_pattern"]
 REDACTED: Final = "[redacted]"
 _FAILED: Final = "[redacted: could not be checked]"
 
+_NAMES: Final = (
+    "password|passwd|passphrase|secret|api[_-]?key|access[_-]?key|private[_-]?key|authorization|credential|"
+    "(?:access|auth|refresh|bearer|session|id)[_-]?token"
+)
+_VALUE: Final = r"(?:\"[^\"\n]*\"|'[^'\n]*'|[^\s\"',;&}\]]+)"
+
 # One alternation, so that a text is read once. `keep` groups stay: the name in front of a secret says what was there.
 _BUILT_IN: Final = "|".join(
     (
@@ -28,8 +34,7 @@ _BUILT_IN: Final = "|".join(
         r"\b(?:AKIA|ASIA)[0-9A-Z]{16}\b|\bAIza[0-9A-Za-z_-]{30,}|\bhf_[A-Za-z0-9]{20,}|\bnpm_[A-Za-z0-9]{20,}",
         r"(?P<scheme>(?i:\b(?:bearer|basic)\s+))[A-Za-z0-9._~+/=-]{8,}",
         r"(?P<url>\b[a-zA-Z][a-zA-Z0-9+.-]{0,20}://)[^\s/@:]{0,200}:[^\s/@]{1,200}@",
-        r"(?P<name>(?i:\b[A-Za-z0-9_.-]{0,40}(?:password|passwd|passphrase|secret|api[_-]?key|access[_-]?key|private[_-]?key|authorization|"
-        r"credential|(?:access|auth|refresh|bearer|session|id)[_-]?token)s?[\"']?\s*[:=]\s*))(?:(?i:bearer|basic|token)\s+)?(?:\"[^\"\n]*\"|'[^'\n]*'|[^\s\"',;&}\]]+)",
+        rf"(?P<name>(?i:\b[A-Za-z0-9_.-]{{0,40}}(?:{_NAMES})s?[\"']?\s*[:=]\s*))(?:(?i:bearer|basic|token)\s+)?{_VALUE}",
         r"\b[A-Za-z0-9._%+-]{1,64}@[A-Za-z0-9-]{1,63}(?:\.[A-Za-z0-9-]{1,63})*\.[A-Za-z]{2,24}\b",  # e-mail
         r"(?P<card>\b(?:[0-9][ -]?){12,18}[0-9]\b)",
     )

@@ -29,7 +29,7 @@ def utc_now() -> datetime:
 
 def _not_bool(value: Any) -> Any:
     if isinstance(value, bool):
-        raise ValueError("must be a number, not true or false")
+        raise ValueError("must be a number, not true or false")  # noqa: TRY004 - pydantic reports ValueError
     return value
 
 

@@ -25,7 +25,7 @@ def _is_chat_history(value: Any) -> Any:
     from semantic_kernel.contents.chat_history import ChatHistory as KernelHistory  # noqa: PLC0415
 
     if not isinstance(value, KernelHistory):
-        raise ValueError("history must be a semantic_kernel.contents.ChatHistory")
+        raise ValueError("history must be a semantic_kernel.contents.ChatHistory")  # noqa: TRY004 - pydantic reports ValueError
     return value
 
 

@@ -22,10 +22,16 @@ __all__ = ["Counters", "CountingExporter", "DeliveryReport", "SpanCounter", "run
 EXPORTER_LOG = "opentelemetry"
 
 _REASONS = (
-    (re.compile(r"refused|UNAVAILABLE.*connect|failed to connect", re.I), "connection refused: is a collector running there?"),
-    (re.compile(r"name or service not known|nodename nor servname|getaddrinfo|resolution|Name resolution|DNS", re.I), "the host name is unknown"),
-    (re.compile(r"certificate|SSL|TLS|wrong version number|handshake", re.I), "TLS failed: check the scheme (http or https) and the certificate"),
-    (re.compile(r"timed out|timeout|DEADLINE", re.I), "no answer in time"),
+    (re.compile(r"refused|UNAVAILABLE.*connect|failed to connect", re.IGNORECASE), "connection refused: is a collector running there?"),
+    (
+        re.compile(r"name or service not known|nodename nor servname|getaddrinfo|resolution|Name resolution|DNS", re.IGNORECASE),
+        "the host name is unknown",
+    ),
+    (
+        re.compile(r"certificate|SSL|TLS|wrong version number|handshake", re.IGNORECASE),
+        "TLS failed: check the scheme (http or https) and the certificate",
+    ),
+    (re.compile(r"timed out|timeout|DEADLINE", re.IGNORECASE), "no answer in time"),
     (re.compile(r"\b401\b|\b403\b|UNAUTHENTICATED|PERMISSION_DENIED"), "refused by the collector: check the headers (authorization)"),
     (re.compile(r"\b404\b|UNIMPLEMENTED"), "the server has no OTLP there: check the port and the path"),
     (re.compile(r"\b(4\d\d|5\d\d)\b"), "refused by the collector"),

@@ -1,6 +1,7 @@
 """OTLP exporters, made from settings; each protocol is imported only when it is used.
 
-Everything is passed explicitly. An exporter that is given nothing reads the environment by itself, past the precedence that HoloDeck states.
+Everything is passed explicitly: an exporter that is given nothing reads the environment by itself, past the precedence that HoloDeck
+states.
 """
 
 from __future__ import annotations

@@ -54,7 +54,7 @@ class _Recorder:
         """The operation failed: ``error.type`` and a fixed sentence; the exception's own text only while the gate is open."""
         error_type, summary = describe(error)
         text = self._gate.text(str(error)) if not isinstance(error, asyncio.CancelledError) else None
-        self._failure = Error(message=text or summary, type=error_type)  # type: ignore[arg-type]  # the helper takes a name, too
+        self._failure = Error(message=text or summary, type=error_type)
 
     @property
     def traceparent(self) -> str:

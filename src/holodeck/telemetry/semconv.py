@@ -102,5 +102,8 @@ def registry() -> str:
         f"        brief: {a.brief!r}\n        examples: [{a.example}]\n"
         for a in ATTRIBUTES
     ]
-    head = "groups:\n  - id: registry.holodeck\n    type: attribute_group\n    display_name: HoloDeck\n    brief: What HoloDeck adds to the GenAI conventions.\n"
+    head = (
+        "groups:\n  - id: registry.holodeck\n    type: attribute_group\n    display_name: HoloDeck\n"
+        "    brief: What HoloDeck adds to the GenAI conventions.\n"
+    )
     return head + "    attributes:\n" + "".join(entries)

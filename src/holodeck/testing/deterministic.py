@@ -15,7 +15,7 @@ _TICK = 1_000_000
 
 
 class SequentialIds(IdGenerator):
-    """Trace and span ids 1, 2, 3, …"""
+    """Trace and span ids that count up from 1."""
 
     def __init__(self) -> None:
         self._traces = self._spans = 0
