@@ -17,6 +17,7 @@ Write = Callable[..., Path]
 
 
 def refused(path: Path, environ: dict[str, str] | None = None, **options: str) -> AgentFileError:
+    """The one-line error about the file at ``path``."""
     with pytest.raises(AgentFileError) as caught:
         load_agent_config(path, environ or {}, **options)
     assert str(caught.value).startswith(str(path))
@@ -133,7 +134,7 @@ def test_a_key_with_nothing_behind_it_is_not_said(section: str, write: Write) ->
         ("tools:\n  - {name: a b, type: mcp, command: x}", 4, "tools[0].name", "cannot be a tool name"),
         ("tools:\n  - name: a\n    type: mcp\n    command: x\n    args: [-p, 80]", 7, "tools[0].args[1]", 'quote it: "80"'),
         ("tools:\n  - name: a\n    type: mcp\n    command: x\n    env: {PORT: 1.10}", 7, "tools[0].env.PORT", 'quote it: "1.10"'),
-        ("tools:\n  - {name: a, type: prompt, template: t, model: {provider: openai, nam: x}}", 4, "tools[0].model.nam", "did you mean 'name'?"),
+        ("tools:\n - {name: a, type: prompt, file: t, model: {provider: openai, nam: x}}", 4, "tools[0].model.nam", "did you mean 'name'?"),
         ("tools:\n  - {name: v, type: vectorstore}\n  - {name: a, type: mcp}", 5, "tools[1]", "needs 'command'"),
         ("tools:\n  - {name: a, type: mcp, command: x}\n  - {name: a, type: mcp, command: x}", 3, "tools", "two tools are named 'a'"),
     ],
@@ -196,7 +197,7 @@ def test_a_secret_of_the_wrong_type_is_not_shown(text: str, write: Write) -> Non
         ("instructions: {file: latin.md}", "instructions.file", "latin.md: line 1 is not UTF-8 text"),
         ("tools:\n  - {name: a, type: function, file: no.py, function: f}", "tools[0].file", "no.py: there is no such file"),
         ("tools:\n  - {name: a, type: prompt, file: empty.md}", "tools[0].file", "empty.md: the file is empty"),
-        ("tools:\n  - {name: a, type: prompt, template: t, model: {provider: scripted, script: no.yaml}}", "tools[0].model.script", "no such file"),
+        ("tools: [{name: a, type: prompt, template: t, model: {provider: scripted, script: n.y}}]", "tools[0].model.script", "no such"),
     ],
 )  # fmt: skip
 def test_files_that_are_named_are_looked_at(text: str, key: str, words: str, write: Write, tmp_path: Path) -> None:

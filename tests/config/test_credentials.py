@@ -22,10 +22,12 @@ PROVIDERS = {
 
 
 def load(write: Write, model: str, environ: dict[str, str]) -> LLMConfig:
+    """The model of an agent file with this ``model`` section."""
     return load_agent_config(write(f"name: a\nmodel: {{{model}}}\n", head=""), environ).config.model
 
 
 def key(model: LLMConfig) -> str | None:
+    """The key itself."""
     return model.api_key.get_secret_value() if model.api_key else None
 
 

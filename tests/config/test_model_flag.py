@@ -12,7 +12,10 @@ from holodeck.models.llm import Provider
 
 Write = Callable[..., Path]
 
-AZURE = "name: a\nmodel: {provider: azure_openai, name: d, endpoint: '${URL}', api_key: '${KEY}', api_version: '1', temperature: 0.5, top_p: 0.9}\n"
+AZURE = (
+    "name: a\nmodel:\n  {provider: azure_openai, name: d, endpoint: '${URL}', api_key: '${KEY}', api_version: '1', "
+    "temperature: 0.5, top_p: 0.9}\n"
+)
 
 
 @pytest.mark.parametrize(

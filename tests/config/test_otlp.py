@@ -13,18 +13,21 @@ if TYPE_CHECKING:
 
 
 def settings(environ: dict[str, str] | None = None, **otlp: Any) -> TelemetrySettings:
+    """Settings with export on, ``OTEL_EXPORTER_OTLP_*`` from ``environ`` and this ``exporters.otlp``."""
     config = ObservabilityConfig.model_validate({"enabled": True, "exporters": {"otlp": otlp}})
     prefixed = {f"OTEL_EXPORTER_OTLP_{key}": value for key, value in (environ or {}).items()}
     return resolve_telemetry(config, prefixed)
 
 
 def target(environ: dict[str, str] | None = None, **otlp: Any) -> OtlpTarget:
+    """Where traces go."""
     found = settings(environ, **otlp).traces
     assert found is not None
     return found
 
 
 def urls(environ: dict[str, str] | None = None, **otlp: Any) -> list[str]:
+    """Where traces, metrics and logs go."""
     found = settings(environ, **otlp)
     return [each.url for each in (found.traces, found.metrics, found.logs) if each]
 
@@ -111,8 +114,7 @@ def test_the_scheme_decides_on_tls(scheme: str, insecure: bool) -> None:
 
 
 def test_a_wish_for_tls_is_never_dropped() -> None:
-    """``insecure: false`` without an endpoint, or with a plain one from the environment, is an error; an https endpoint of the
-    environment may replace a plain one of the file."""
+    """TLS asked for in the file is an error with a plain endpoint of the environment; the other way round the environment decides."""
     for environ in ({}, {"ENDPOINT": "http://env:1"}):
         with pytest.raises(ConfigError, match="contradicts http://"):
             target(environ, insecure=False)
@@ -173,7 +175,7 @@ def test_timeouts_are_milliseconds_in_and_seconds_out() -> None:
 
 
 def test_compression_follows_the_protocol() -> None:
-    """gzip and deflate for HTTP, gzip for gRPC; the error names who asked."""
+    """HTTP has gzip and deflate, gRPC has gzip; the error names who asked."""
     assert target({"COMPRESSION": "GZIP"}, compression="deflate").compression == "gzip"
     assert target(compression="deflate").compression == "deflate"
     with pytest.raises(SettingError, match=r"^OTEL_EXPORTER_OTLP_COMPRESSION: deflate is not possible with grpc"):

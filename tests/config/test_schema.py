@@ -26,11 +26,15 @@ observability:
   enabled: "${ON}"
   traces: {sample_rate: 0.5, redaction_patterns: [x]}
   logs: {level: INFO, filter_namespaces: [a]}
-  exporters: {otlp: {endpoint: "http://h:4318", protocol: http, headers: {a: b}, insecure: true}, prometheus: {port: 1}, console: {enabled: true}}
+  exporters:
+    otlp: {endpoint: "http://h:4318", protocol: http, headers: {a: b}, insecure: true}
+    prometheus: {port: 1}
+    console: {enabled: true}
 """
 
 
 def errors(text: str) -> list[str]:
+    """What the schema says against a file."""
     validator = jsonschema.Draft202012Validator(agent_schema())
     return [error.message for error in validator.iter_errors(parse_yaml(text, "a.yaml").data)]
 
@@ -49,7 +53,8 @@ def test_a_full_file_fits() -> None:
 
 @pytest.mark.parametrize(
     "change",
-    [("author: me", "autor: me"), ("temperature: 0.3", "temperature: 3"), ("temperature: 0.3", "temperature: warm"), ("protocol: http", "protocol: http/json"),
+    [("author: me", "autor: me"), ("temperature: 0.3", "temperature: 3"),
+     ("temperature: 0.3", "temperature: warm"), ("protocol: http", "protocol: http/json"),
      ("type: mcp", "type: mpc"), ("name: support", "nom: support"), ("template: t", "tmplate: t")],
 )  # fmt: skip
 def test_what_the_loader_refuses_does_not_fit(change: tuple[str, str]) -> None:
@@ -58,6 +63,7 @@ def test_what_the_loader_refuses_does_not_fit(change: tuple[str, str]) -> None:
 
 
 def sections(schema: dict[str, Any]) -> dict[str, Any]:
+    """Every section of the schema by the name of its model."""
     return {"AgentConfig": schema, **schema["$defs"]}
 
 

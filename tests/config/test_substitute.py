@@ -47,6 +47,7 @@ def test_a_variable_that_is_not_text_is_refused() -> None:
 
 
 def parsed(text: str) -> Document:
+    """``text`` as a document."""
     return parse_yaml(text, "a.yaml")
 
 

@@ -17,10 +17,12 @@ CAPTURE = "OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT"
 
 
 def resolve(section: dict[str, Any] | None = None, environ: dict[str, str] | None = None, **flags: Any) -> TelemetrySettings:
+    """Settings of this ``observability`` section, environment and flags."""
     return resolve_telemetry(ObservabilityConfig.model_validate(section or {}), environ or {}, **flags)
 
 
 def sent(settings: TelemetrySettings) -> set[str]:
+    """The signals that have a target."""
     return {signal for signal in ("traces", "metrics", "logs") if getattr(settings, signal)}
 
 

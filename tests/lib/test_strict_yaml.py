@@ -12,12 +12,14 @@ from holodeck.lib.strict_yaml import MAX_ALIASED_NODES, MAX_DEPTH, core_scalar, 
 
 @pytest.fixture(params=["libyaml", "pure Python"])
 def loader(request: pytest.FixtureRequest) -> type:
+    """Both parsers of PyYAML."""
     if request.param == "libyaml":
         return getattr(yaml, "CSafeLoader", None) or pytest.skip("PyYAML was built without libyaml")
     return yaml.SafeLoader
 
 
 def refused(text: str, loader: type) -> AgentFileError:
+    """The one-line error about ``text``."""
     with pytest.raises(AgentFileError) as caught:
         parse_yaml(text, "a.yaml", loader=loader)
     assert "\n" not in str(caught.value)

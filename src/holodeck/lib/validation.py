@@ -106,7 +106,7 @@ class _Sanitizer:
         return {self.text(str(k)): self.value(v, depth + 1) for k, v in value.items() if self.left > 0}
 
     def value(self, value: Any, depth: int) -> Any:
-        self.left -= 1  # whatever it is, it takes room: a million nulls are no small value
+        self.left -= 3  # quotes and a comma: whatever it is, it takes room; a million nulls are no small value
         if value is None or isinstance(value, bool):
             return value
         if isinstance(value, int | float):
@@ -135,7 +135,7 @@ def _as_text(value: object) -> str:
         return bytes(value).decode("utf-8", "replace")
     try:
         return str(value)
-    except Exception:  # a hostile __str__ must not break the turn that only wants to record it
+    except Exception:  # noqa: BLE001 - a hostile __str__ must not break the turn that only wants to record it
         return f"<{type(value).__name__}>"
 
 
