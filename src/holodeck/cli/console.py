@@ -1,0 +1,177 @@
+"""Streams, glyphs and colours: the one way by which text reaches the terminal."""
+
+from __future__ import annotations
+
+import os
+import sys
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any, Final, TextIO
+
+from rich.cells import cell_len, set_cell_size
+from rich.console import Console
+from rich.text import Text
+
+from holodeck.lib.validation import terminal_safe
+
+__all__ = ["ASCII", "UNICODE", "Glyphs", "Notes", "Streams", "glyphs_for", "streams_for_lines", "streams_for_terminal"]
+
+
+@dataclass(frozen=True)
+class Glyphs:
+    """The characters beyond ASCII that the chat draws, or what stands for them.
+
+    Attributes:
+        tool: Before a tool's name.
+        done: It returned.
+        failed: It did not.
+        dot: Between two facts.
+        ellipsis: Where something was cut.
+        spinner: Name of a spinner of rich.
+        ascii: Nothing but ASCII can be shown.
+    """
+
+    tool: str
+    done: str
+    failed: str
+    dot: str
+    ellipsis: str
+    spinner: str
+    ascii: bool
+
+
+UNICODE: Final = Glyphs(tool="⚙", done="✓", failed="✗", dot="·", ellipsis="…", spinner="dots", ascii=False)
+ASCII: Final = Glyphs(tool="*", done="ok", failed="x", dot="-", ellipsis="...", spinner="line", ascii=True)
+
+
+def glyphs_for(encoding: str | None) -> Glyphs:
+    """The glyphs that a stream with this encoding can carry."""
+    try:
+        "⚙✓✗·…├─█▏→".encode(encoding or "ascii")
+    except (UnicodeEncodeError, LookupError):
+        return ASCII
+    return UNICODE
+
+
+class Notes:
+    """Everything that is not an answer: lines about what happens, in colour where the terminal has some.
+
+    All text passes the terminal gate here, and none is read as markup.
+
+    Args:
+        file: Where to.
+    """
+
+    def __init__(self, file: TextIO) -> None:
+        self.glyphs = glyphs_for(file.encoding)
+        self.console = Console(file=file, markup=False, emoji=False, highlight=False)
+
+    @property
+    def animated(self) -> bool:
+        """Whether a spinner can be drawn."""
+        return self.console.is_terminal and not self.console.is_dumb_terminal
+
+    def line(self, *parts: str | tuple[str, str], wrap: bool = True) -> None:
+        """Print one line of plain and of styled (text, style) parts; long lines are broken between words in a terminal only."""
+        text = Text(end="")
+        for part in parts:
+            content, style = (part, "") if isinstance(part, str) else part
+            text.append(terminal_safe(content), style=style or None)
+        self.print(text, wrap=wrap)
+
+    def print(self, text: Text, *, wrap: bool = True) -> None:
+        """Print text that has passed the gate already."""
+        with suppress(OSError, ValueError):  # the other end is gone: the chat goes on without
+            self.console.print(text, soft_wrap=not (wrap and self.console.is_terminal))
+
+    def error(self, message: str) -> None:
+        """Say what went wrong and what to do, in one line."""
+        self.line(("error: ", "bold red"), _one_line(message))
+
+    def warning(self, message: str) -> None:
+        """Say what the user should know."""
+        self.line(("warning: ", "yellow"), _one_line(message))
+
+    def hint(self, message: str) -> None:
+        """Say something in passing."""
+        self.line((message, "dim"))
+
+    def fit(self, text: str, cells: int) -> str:
+        """Safe ``text`` on one line, cut to ``cells`` terminal cells."""
+        text = _one_line(text)
+        if cell_len(text) <= cells:
+            return text
+        ellipsis = self.glyphs.ellipsis
+        return set_cell_size(text, max(cells - len(ellipsis), 0)).rstrip() + ellipsis
+
+
+def _one_line(text: str) -> str:
+    return " ".join(terminal_safe(text).split())
+
+
+@dataclass(frozen=True)
+class Streams:
+    """Where a chat writes.
+
+    Attributes:
+        answers: What the agent says.
+        notes: Everything else.
+        shared: Both end up on one screen, so a note has to begin on a line of its own.
+        interactive: Somebody types at the other end.
+    """
+
+    answers: TextIO
+    notes: Notes
+    shared: bool
+    interactive: bool
+
+
+def streams_for_terminal() -> Streams:
+    """A conversation in a terminal: everything on stdout."""
+    _never_fail(sys.stdout)
+    _never_fail(sys.stderr)
+    return Streams(sys.stdout, Notes(sys.stdout), shared=True, interactive=True)
+
+
+def streams_for_lines() -> Streams:
+    """Answers alone on stdout. What else in this process writes there, such as a tool that prints, goes to stderr from now on."""
+    _never_fail(sys.stderr)
+    errors = sys.stderr or _nowhere()
+    shared = _end_up_together()
+    return Streams(_taken_stdout(), Notes(errors), shared=shared, interactive=False)
+
+
+def _taken_stdout() -> TextIO:
+    if sys.stdout is None:  # closed by whoever started us
+        return _nowhere()
+    encoding = sys.stdout.encoding
+    try:
+        sys.stdout.flush()
+        own = os.dup(sys.stdout.fileno())
+        os.dup2(sys.stderr.fileno() if sys.stderr else _nowhere().fileno(), sys.stdout.fileno())
+        _reconfigure(sys.stdout, line_buffering=True, errors="replace")
+    except (OSError, ValueError):  # no file descriptor behind it
+        return sys.stdout
+    return open(own, "w", encoding=encoding, errors="replace", newline="\n")  # noqa: PTH123 - it lives as long as the process
+
+
+def _nowhere() -> TextIO:
+    return open(os.devnull, "w", encoding="utf-8")  # noqa: PTH123 - as above
+
+
+def _end_up_together() -> bool:
+    try:
+        return os.path.sameopenfile(sys.stdout.fileno(), sys.stderr.fileno()) or (sys.stdout.isatty() and sys.stderr.isatty())
+    except (AttributeError, OSError, ValueError):  # one of them is closed
+        return False
+
+
+def _never_fail(stream: TextIO | None) -> None:
+    """A character that the encoding lacks becomes ``?``."""
+    if stream is not None:
+        _reconfigure(stream, errors="replace")
+
+
+def _reconfigure(stream: Any, **options: Any) -> None:
+    with suppress(AttributeError, ValueError):
+        stream.reconfigure(**options)

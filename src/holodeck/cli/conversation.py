@@ -1,0 +1,115 @@
+"""A conversation as both modes have it: a session, its turns so far, and how they are shown."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator
+from contextlib import aclosing
+from typing import TYPE_CHECKING, Final
+
+from holodeck.cli.footer import show_footer
+from holodeck.cli.tree import show_tree
+from holodeck.errors import InputError
+from holodeck.models.chat import SessionState
+from holodeck.models.events import TurnFinished, TurnResult
+
+if TYPE_CHECKING:
+    from uuid import UUID
+
+    from holodeck.chat import Agent, Session
+    from holodeck.cli.console import Notes
+    from holodeck.cli.views import TurnView
+
+__all__ = ["FAREWELLS", "Conversation"]
+
+FAREWELLS: Final = frozenset({"exit", "quit"})
+"""Messages that leave."""
+
+
+class Conversation:
+    """One session of one agent, and its turns.
+
+    Attributes:
+        session: The session.
+        notes: Where everything goes that is not an answer.
+        turns: The turns so far, refused messages not counted.
+        failed: Whether any turn failed, or a message was refused.
+        left: The user wants to leave.
+
+    Args:
+        session: Not yet open.
+        view: Shows the turns.
+        notes: See above.
+        verbose: The span tree is shown after each turn.
+        quiet: No footer.
+    """
+
+    def __init__(self, session: Session, view: TurnView, notes: Notes, *, verbose: bool, quiet: bool = False) -> None:
+        self.session, self.notes = session, notes
+        self.turns: list[TurnResult] = []
+        self.failed = self.left = False
+        self._view, self._verbose, self._quiet = view, verbose, quiet
+
+    @property
+    def agent(self) -> Agent:
+        """Who answers."""
+        return self.session.agent
+
+    @property
+    def over(self) -> bool:
+        """No further message can be sent."""
+        return self.left or self.session.state is SessionState.TERMINATED
+
+    def opened(self) -> None:
+        """The session is open: make its telemetry the process's, and say what is to be known about the model."""
+        self.agent.telemetry.install_globals()
+        for notice in self.agent.notices:
+            self.notes.hint(f"note: {notice}")
+
+    async def turn(self, text: str) -> None:
+        """Send a message and show all that comes of it."""
+        try:
+            async with aclosing(self.session.stream(text)) as events:
+                await self._show(events)
+        except InputError as error:
+            self.refuse(error)
+        finally:
+            self._view.abandon()
+
+    async def _show(self, events: AsyncGenerator[object, None]) -> None:
+        async for event in events:
+            if isinstance(event, TurnFinished):
+                self._finish(event.result)
+            else:
+                self._view.show(event)  # type: ignore[arg-type]
+
+    def refuse(self, error: InputError) -> None:
+        """A message cannot be sent: say why, and go on."""
+        self.failed = True
+        self._view.refuse(error, self._session_id)
+
+    @property
+    def _session_id(self) -> UUID:
+        return self.session.chat.session_id
+
+    def _finish(self, result: TurnResult) -> None:
+        self.turns.append(result)
+        self.failed = self.failed or result.failed
+        self._view.finish(result, self._session_id)
+        settings = self.agent.settings
+        if not (settings.console and settings.pretty_print):
+            return
+        if not self._quiet:
+            show_footer(self.notes, result, settings)
+        if self._verbose and result.trace_id:
+            self.show_trace(result)
+
+    def show_trace(self, result: TurnResult) -> bool:
+        """Show the span tree of a turn; False if its spans are not kept."""
+        request = self.agent.telemetry.trace(result.trace_id) if result.trace_id else {}
+        return show_tree(self.notes, request, timestamps=self.agent.settings.include_timestamps)
+
+    def say_limit(self) -> None:
+        """Say that the session has reached its limit, if it has."""
+        if self.session.state is SessionState.TERMINATED:
+            limit = self.session.max_messages
+            self.notes.hint(f"This session has reached its limit of {limit:,} messages and ends here (--max-messages sets it).")

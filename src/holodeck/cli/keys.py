@@ -1,0 +1,34 @@
+"""The keyboard while the agent answers."""
+
+from __future__ import annotations
+
+import sys
+import termios
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+
+__all__ = ["held_keys"]
+
+_LFLAG, _IFLAG, _CC = 3, 0, 6
+
+
+@contextmanager
+def held_keys() -> Iterator[None]:
+    """Keep what is typed for the next prompt, unseen, as it was typed; Ctrl-C still interrupts."""
+    try:
+        descriptor = sys.stdin.fileno()
+        before = termios.tcgetattr(descriptor)
+        quiet = termios.tcgetattr(descriptor)
+    except (termios.error, OSError, ValueError):  # no terminal: nothing echoes
+        yield
+        return
+    quiet[_LFLAG] &= ~(termios.ECHO | termios.ICANON | termios.IEXTEN)
+    quiet[_IFLAG] &= ~termios.ICRNL
+    quiet[_CC][termios.VMIN], quiet[_CC][termios.VTIME] = 1, 0
+    with suppress(termios.error):
+        termios.tcsetattr(descriptor, termios.TCSANOW, quiet)
+    try:
+        yield
+    finally:
+        with suppress(termios.error):
+            termios.tcsetattr(descriptor, termios.TCSANOW, before)

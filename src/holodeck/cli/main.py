@@ -1,0 +1,153 @@
+"""The entry point: which command runs, and what the exit code says.
+
+* 0: all went well.
+* 1: a turn failed (with ``-m`` or piped input), or something that should not happen did.
+* 2: the configuration or the command line is not usable.
+* 128 + n: signal n ended it: 130 SIGINT, 143 SIGTERM, 129 SIGHUP.
+
+A reader that goes away (``holodeck … | head -1``) has what it wanted: that is 0.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+from collections.abc import Sequence
+from contextlib import suppress
+from types import FrameType
+from typing import Any, NoReturn
+
+import click
+
+from holodeck import __version__
+from holodeck.cli.lazy import LazyCommand, LazyGroup
+
+__all__ = ["COMMANDS", "cli", "main", "run"]
+
+COMMANDS = {
+    "chat": LazyCommand("holodeck.cli.chat_command:chat", "Talk to an agent."),
+    "init": LazyCommand("holodeck.cli.init_command:init", "Write a small agent that runs at once."),
+    "schema": LazyCommand("holodeck.cli.schema_command:schema", "Print the JSON Schema of agent files."),
+    "models": LazyCommand("holodeck.cli.models_command:models", "List and fetch models that run on this machine."),
+}
+"""Every command; what is listed here costs nothing until it is used."""
+
+_CONTEXT = {"help_option_names": ["-h", "--help"]}
+
+
+@click.command(cls=LazyGroup, table=COMMANDS, context_settings=_CONTEXT, no_args_is_help=True)
+@click.version_option(__version__, prog_name="holodeck")
+def cli() -> None:
+    """Talk to agents that are YAML files, and see what they did: every turn is an OpenTelemetry trace."""
+
+
+def main() -> NoReturn:
+    """Run the command that the command line asks for, and end the process."""
+    _end_on_signals()
+    _leave(run(sys.argv[1:]))
+
+
+def run(arguments: Sequence[str]) -> int:
+    """Run a command and say its exit code; whatever goes wrong is one line on stderr."""
+    state = {"verbose": False}
+    try:
+        code = cli.main(list(arguments), prog_name="holodeck", standalone_mode=False, obj=state)
+        if sys.stdout is not None:
+            sys.stdout.flush()
+    except BrokenPipeError:
+        _forget_stdout()
+        return 0
+    except Exception as error:  # noqa: BLE001 - the last place where an error can become a line
+        return _explain(error, verbose=state["verbose"])
+    except (KeyboardInterrupt, SystemExit) as stop:
+        return _code_of(stop)
+    return code if isinstance(code, int) else 0
+
+
+def _code_of(stop: BaseException) -> int:
+    if isinstance(stop, KeyboardInterrupt):
+        return 128 + signal.SIGINT
+    code = getattr(stop, "code", None)
+    return code if isinstance(code, int) else int(code is not None)
+
+
+def _explain(error: Exception, *, verbose: bool) -> int:
+    from holodeck.errors import ConfigError, HoloDeckError  # noqa: PLC0415 - only a failure needs it
+
+    if isinstance(error, click.exceptions.NoArgsIsHelpError):
+        error.show()
+        return 2
+    if isinstance(error, click.Abort):
+        return 128 + signal.SIGINT
+    if isinstance(error, click.ClickException):
+        return _say(_with_hint(error), 2 if isinstance(error, click.UsageError) else 1)
+    if isinstance(error, HoloDeckError):
+        return _say(error.message if hasattr(error, "message") else str(error), 2 if isinstance(error, ConfigError) else 1)
+    return _unexpected(error, verbose=verbose)
+
+
+def _with_hint(error: click.ClickException) -> str:
+    context = error.ctx if isinstance(error, click.UsageError) else None
+    return error.format_message() + (f" (see: {context.command_path} --help)" if context else "")
+
+
+def _unexpected(error: Exception, *, verbose: bool) -> int:
+    if verbose:
+        import traceback  # noqa: PLC0415 - only a failure needs it
+
+        _write("".join(traceback.format_exception(error)))
+        return 1
+    what = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
+    advice = "" if isinstance(error, OSError) else " (run 'holodeck chat' with -v for the traceback, and please report it)"
+    return _say(f"{what}{advice}", 1)
+
+
+def _say(message: str, code: int) -> int:
+    _write("error: " + " ".join(message.split()) + "\n")
+    return code
+
+
+def _write(text: str) -> None:
+    from holodeck.lib.validation import terminal_safe  # noqa: PLC0415 - only a failure needs it
+
+    with suppress(OSError, ValueError):
+        encoding = sys.stderr.encoding or "utf-8"
+        sys.stderr.write(terminal_safe(text).encode(encoding, "backslashreplace").decode(encoding))
+        sys.stderr.flush()
+
+
+def _end_on_signals() -> None:
+    """Let SIGTERM and SIGHUP unwind the stack, so that what was started is stopped; one that is ignored stays so (``nohup``)."""
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        if signal.getsignal(number) is not signal.SIG_IGN:
+            signal.signal(number, _end)
+
+
+def _end(number: int, frame: FrameType | None) -> None:
+    del frame
+    raise SystemExit(128 + number)
+
+
+def _forget_stdout() -> None:
+    """Nobody reads any more: what is still buffered goes nowhere, without a complaint."""
+    with suppress(OSError, ValueError):
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nowhere, 1)
+        os.close(nowhere)
+
+
+def _leave(code: int) -> NoReturn:
+    streams: list[Any] = [stream for stream in (sys.stdout, sys.stderr) if stream is not None]
+    for stream in streams:
+        with suppress(OSError, ValueError):
+            stream.flush()
+    if "holodeck.cli.run" not in sys.modules:
+        sys.exit(code)
+    # A chat has Semantic Kernel loaded or still loading, in a worker thread that the interpreter would wait for, and taking it all apart
+    # module by module takes longer than it took to answer. Everything of ours is closed by now.
+    import atexit  # noqa: PLC0415 - only the way out of a chat needs it
+
+    with suppress(Exception):
+        atexit._run_exitfuncs()  # noqa: SLF001 - there is no public name for what os._exit leaves out
+    os._exit(code)

@@ -1,0 +1,141 @@
+"""What is shown of a turn: as a conversation, or as one JSON object."""
+
+from __future__ import annotations
+
+import json
+from typing import Any, Protocol
+from uuid import UUID
+
+from rich.status import Status
+from rich.text import Text
+
+from holodeck.cli.answer import AnswerWriter
+from holodeck.cli.console import Streams
+from holodeck.cli.toollines import call_text, show_execution
+from holodeck.errors import InputError
+from holodeck.lib.validation import exportable
+from holodeck.models.events import TextDelta, ToolFinished, ToolStarted, TurnEvent, TurnResult
+
+__all__ = ["JsonView", "TextView", "TurnView"]
+
+
+class TurnView(Protocol):
+    """Shows one turn after the other."""
+
+    def show(self, event: TurnEvent) -> None:
+        """Something happened in the running turn."""
+
+    def finish(self, result: TurnResult, session_id: UUID) -> None:
+        """The turn has ended."""
+
+    def refuse(self, error: InputError, session_id: UUID) -> None:
+        """A message was not sent."""
+
+    def abandon(self) -> None:
+        """Something else went wrong: leave the screen in order."""
+
+
+class TextView:
+    """The answer as it streams, a line for each tool, and what went wrong.
+
+    Args:
+        streams: Where to.
+        verbose: Tools with everything that went in and out.
+        live: Running tools are shown while they run; nothing else may write meanwhile.
+    """
+
+    def __init__(self, streams: Streams, *, verbose: bool, live: bool) -> None:
+        self._notes, self._verbose = streams.notes, verbose
+        self._answer = AnswerWriter(streams.answers, shared=streams.shared)
+        self._running: dict[str, str] = {}
+        self._status = Status("", console=streams.notes.console, spinner=streams.notes.glyphs.spinner) if live else None
+
+    def show(self, event: TurnEvent) -> None:
+        """Text goes out at once; a tool's line is printed when it has ended."""
+        match event:
+            case TextDelta(text):
+                self._pause()
+                self._answer.write(text)
+            case ToolStarted(call_id, execution):
+                self._answer.note_follows()
+                self._running[call_id] = call_text(execution)
+            case ToolFinished(call_id, execution):
+                self._pause()
+                self._running.pop(call_id, None)
+                self._answer.note_follows()
+                show_execution(self._notes, execution, verbose=self._verbose)
+        self._resume()
+
+    def finish(self, result: TurnResult, session_id: UUID) -> None:
+        """End the answer's line, and say why the turn failed if it did."""
+        del session_id
+        self.abandon()
+        if result.error is None:
+            return
+        if result.interrupted:
+            self._notes.hint(result.error.message)
+        else:
+            self._notes.error(result.error.message)
+
+    def refuse(self, error: InputError, session_id: UUID) -> None:
+        """Say why."""
+        del session_id
+        self._notes.error(error.message)
+
+    def abandon(self) -> None:
+        """End the answer's line."""
+        self._running.clear()
+        self._pause()
+        self._answer.end()
+
+    def _pause(self) -> None:
+        if self._status is not None:
+            self._status.stop()
+
+    def _resume(self) -> None:
+        if self._status is None or not self._running:
+            return
+        console = self._notes.console
+        running = self._notes.fit(", ".join(self._running.values()), max(console.width - 4, 8))
+        self._status.update(Text(running, style="dim"))  # a string would be read as markup
+        self._status.start()
+
+
+class JsonView:
+    """One JSON object a turn, in ASCII: harmless in a terminal, and the same whatever the locale is.
+
+    Args:
+        streams: Where to; what went wrong is said among the notes as well.
+        verbose: Tools are shown among the notes, with everything that went in and out.
+    """
+
+    def __init__(self, streams: Streams, *, verbose: bool) -> None:
+        self._streams, self._verbose = streams, verbose
+
+    def show(self, event: TurnEvent) -> None:
+        """Tools are shown on stderr where that was asked for; text waits for the end."""
+        if self._verbose and isinstance(event, ToolFinished):
+            show_execution(self._streams.notes, event.execution, verbose=True)
+
+    def finish(self, result: TurnResult, session_id: UUID) -> None:
+        """Write the turn."""
+        if result.error is not None:
+            self._streams.notes.error(result.error.message)
+        data = result.model_dump(mode="json", exclude={"number", "usage"})
+        self._write({"session_id": str(session_id), "turn": result.number, **data})
+
+    def refuse(self, error: InputError, session_id: UUID) -> None:
+        """Write an object with the reason; there was no turn."""
+        self._streams.notes.error(error.message)
+        data = TurnResult(number=0).model_dump(mode="json", exclude={"number", "usage"})
+        reason = {"error_type": error.error_type, "message": error.message}
+        self._write({"session_id": str(session_id), "turn": None, **data, "error": reason})
+
+    def abandon(self) -> None:
+        """Nothing is written until a turn has ended."""
+
+    def _write(self, data: dict[str, Any]) -> None:
+        # Twice through JSON: a lone surrogate is a character to Python and no text to any other reader.
+        line = json.dumps(json.loads(exportable(json.dumps(data, ensure_ascii=False))))
+        self._streams.answers.write(line + "\n")
+        self._streams.answers.flush()
