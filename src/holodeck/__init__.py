@@ -7,10 +7,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from holodeck.version import __version__
+
 if TYPE_CHECKING:
     from holodeck.api import Agent, Session, load_agent
 
-__version__ = "0.1.0"
 __all__ = ["Agent", "Session", "__version__", "load_agent"]
 
 

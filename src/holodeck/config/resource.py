@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 from uuid import uuid4
 
-import holodeck
 from holodeck.config.environment import Environment, Precedence, split_pairs
 from holodeck.lib.validation import exportable
+from holodeck.version import __version__
 
 if TYPE_CHECKING:
     from holodeck.models.observability import ObservabilityConfig
@@ -39,7 +39,7 @@ def _layers(config: ObservabilityConfig, environment: Environment) -> list[tuple
     name_source, name = environment.text("OTEL_SERVICE_NAME")
     service = (config.service_name or "").strip()
     return [
-        ("default", {"service.name": "holodeck", "service.version": holodeck.__version__, "service.instance.id": str(uuid4())}),
+        ("default", {"service.name": "holodeck", "service.version": __version__, "service.instance.id": str(uuid4())}),
         (_FILE, {exportable(key): value for key, value in config.resource_attributes.items()}),
         (_FILE, {"service.name": service} if service else {}),
         (attributes_source, dict(split_pairs(attributes_source, pairs)) if pairs else {}),

@@ -20,7 +20,6 @@ from opentelemetry.sdk.version import __version__ as sdk_version
 from opentelemetry.trace import SpanContext
 from opentelemetry.util.genai.handler import TelemetryHandler
 
-import holodeck
 from holodeck.models.chat import ChatSession, Message
 from holodeck.models.observability import TelemetrySettings
 from holodeck.telemetry.delivery import Counters, CountingExporter, DeliveryReport, SpanCounter, run_bounded
@@ -31,6 +30,7 @@ from holodeck.telemetry.recent import RecentTraces
 from holodeck.telemetry.recorder import TurnRecorder
 from holodeck.telemetry.sampling import make_sampler
 from holodeck.telemetry.semconv import SCOPE
+from holodeck.version import __version__
 
 __all__ = ["Telemetry", "create_telemetry"]
 
@@ -62,14 +62,14 @@ class Telemetry:
         self.gate = _gate(settings)
         self._providers = (tracer_provider, meter_provider, logger_provider)
         self._handler = TelemetryHandler(
-            *self._providers, instrumentation_scope_name=SCOPE, instrumentation_scope_version=holodeck.__version__
+            *self._providers, instrumentation_scope_name=SCOPE, instrumentation_scope_version=__version__
         )
         self._log_handler = self._attach_logs(logger_provider)
 
     def _attach_logs(self, provider: _logs.LoggerProvider) -> OtlpLogHandler | None:
         if self.settings.disabled or isinstance(provider, _logs.NoOpLoggerProvider):
             return None
-        handler = OtlpLogHandler(provider.get_logger(SCOPE, holodeck.__version__), self.gate, self.settings.log_level)
+        handler = OtlpLogHandler(provider.get_logger(SCOPE, __version__), self.gate, self.settings.log_level)
         logger = logging.getLogger(SCOPE)
         logger.addHandler(handler)
         logger.setLevel(min(logger.level or logging.INFO, handler.level))
