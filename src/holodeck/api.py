@@ -83,6 +83,7 @@ def load_agent(
         make_telemetry=_factory(settings, options),
         on_progress=on_progress,
         warnings=(*loaded.warnings, *settings.warnings),
+        line_of=loaded.document.line_of,
     )
 
 

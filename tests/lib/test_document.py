@@ -6,6 +6,7 @@ import pytest
 
 from holodeck.lib.document import MAX_FILE_BYTES, Document, read_text
 from holodeck.lib.problems import dotted, is_secret, one_line
+from holodeck.lib.strict_yaml import parse_yaml
 
 
 def test_dotted_paths_read_as_people_write_them() -> None:
@@ -85,3 +86,11 @@ def test_what_is_no_file_is_refused(tmp_path: Path) -> None:
     ):
         with pytest.raises(ValueError, match=words):
             read_text(path)
+
+
+def test_the_line_of_a_dotted_key_is_found() -> None:
+    """``tools[1].function`` stands where the file has it; a key that the file lacks is looked for above."""
+    document = parse_yaml("name: a\ntools:\n  - name: x\n  - name: y\n    function: f\n", "a.yaml")
+    assert document.line_of("tools[1].function") == 5
+    assert document.line_of("tools[1].parameters.properties.a") == 4
+    assert document.line_of("tools[0].name") == 3

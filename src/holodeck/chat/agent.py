@@ -36,6 +36,7 @@ class Agent:
         make_telemetry: Makes the telemetry when it is first needed; importing OpenTelemetry's SDK takes a tenth of a second.
         on_progress: Told what takes long, e.g. starting an MCP server.
         warnings: What the user should know about the agent file, one line each.
+        line_of: Finds the line of a dotted key of the agent file, for messages.
 
     Raises:
         ConfigError: A tool, a script or a local model cannot be used.
@@ -53,6 +54,7 @@ class Agent:
         make_telemetry: Callable[[], Telemetry],
         on_progress: Callable[[str], None] | None = None,
         warnings: tuple[str, ...] = (),
+        line_of: Callable[[str], int] | None = None,
     ) -> None:
         self.config, self.instructions, self.file, self.warnings = config, instructions, file, warnings
         self._make_telemetry, self._telemetry = make_telemetry, None
@@ -60,7 +62,9 @@ class Agent:
         self.backend = create_backend(config.model, environ)
         self.backend.check()
         self._others = {id(t.model): create_backend(t.model, environ) for t in config.tools if isinstance(t, PromptTool) and t.model}
-        self.toolbox = Toolbox(config.tools, directory, agent_file=file, traceparent=_traceparent(), on_progress=on_progress)
+        self.toolbox = Toolbox(
+            config.tools, directory, agent_file=file, line_of=line_of, traceparent=_traceparent(), on_progress=on_progress
+        )
         self._opening: asyncio.Lock | None = None
         self._is_open = False
 

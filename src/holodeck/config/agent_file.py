@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -36,6 +36,7 @@ class LoadedAgent:
         config: The agent; its paths are absolute, its keys and endpoints completed from the environment.
         instructions: The system prompt, inline or from its file; None if there is none.
         warnings: One line for each group of keys that are known and not acted upon.
+        document: The file as it was read, with the line of each key.
     """
 
     path: Path
@@ -43,6 +44,7 @@ class LoadedAgent:
     config: AgentConfig
     instructions: str | None
     warnings: tuple[str, ...]
+    document: Document = field(repr=False, compare=False)
 
 
 def load_agent_config(path: Path | str, environ: Mapping[str, str], *, model: str | None = None) -> LoadedAgent:
@@ -70,7 +72,7 @@ def load_agent_config(path: Path | str, environ: Mapping[str, str], *, model: st
     _check_observability(document, config)
     directory = path.absolute().parent
     resolve_files(document, config, directory)
-    return LoadedAgent(path, directory, config, read_instructions(document, config), warnings)
+    return LoadedAgent(path, directory, config, read_instructions(document, config), warnings, document)
 
 
 def _validate(document: Document, override: ModelOverride | None) -> AgentConfig:

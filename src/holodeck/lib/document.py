@@ -21,6 +21,7 @@ MAX_FILE_BYTES: Final = 1_000_000
 """Largest agent file, instruction file or template, in bytes."""
 
 _NOT_YAML: Final = re.compile("[^\t\n\r\x20-\x7e\x85\xa0-\ufffd\U00010000-\U0010ffff]")
+_PARTS: Final = re.compile(r"\[(\d+)\]|([^.\[\]]+)")
 
 
 @dataclass(frozen=True)
@@ -55,6 +56,10 @@ class Document:
         while path and path not in self.lines:
             path = path[:-1]
         return self.lines.get(path, 1)
+
+    def line_of(self, key: str) -> int:
+        """Line of a dotted key such as ``tools[0].name``, or of the nearest key above it that stands in the file."""
+        return self.line(tuple(int(index) if index else name for index, name in _PARTS.findall(key)))
 
     def at(self, path: KeyPath, message: str) -> AgentFileError:
         """The error that ``message`` is at ``path``."""

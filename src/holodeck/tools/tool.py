@@ -54,10 +54,12 @@ class Place:
     Attributes:
         file: The agent file as the user named it.
         key: Dotted key, e.g. ``tools[0]``.
+        line_of: Finds the line of a dotted key; None where nobody knows the lines.
     """
 
     file: str
     key: str
+    line_of: Callable[[str], int] | None = None
 
     def at(self, part: str) -> Place:
         """The place of ``part`` inside this one."""
@@ -65,7 +67,7 @@ class Place:
 
     def error(self, message: str) -> AgentFileError:
         """The error that says what is wrong here."""
-        return AgentFileError(message, file=self.file, key=self.key)
+        return AgentFileError(message, file=self.file, line=self.line_of(self.key) if self.line_of else None, key=self.key)
 
 
 def read_text(file: Path, directory: Path, place: Place) -> str:

@@ -36,6 +36,7 @@ class Toolbox:
         tools: ``tools`` of the agent file.
         directory: Where the agent file lies; relative paths start there.
         agent_file: Its name, for messages.
+        line_of: Finds the line of a dotted key of the agent file, for messages.
         traceparent: W3C ``traceparent`` for MCP servers: ``TRACEPARENT`` in the environment of a stdio server, a header for HTTP.
         on_progress: Called with a line about what is going on, e.g. "starting MCP server files".
 
@@ -49,12 +50,13 @@ class Toolbox:
         directory: Path,
         *,
         agent_file: str = "agent.yaml",
+        line_of: Callable[[str], int] | None = None,
         traceparent: str | None = None,
         on_progress: Callable[[str], None] | None = None,
     ) -> None:
         self._directory = directory.absolute()
         self._loader = Loader(self._directory)
-        self._places = [Place(agent_file, f"tools[{index}]") for index in range(len(tools))]
+        self._places = [Place(agent_file, f"tools[{index}]", line_of) for index in range(len(tools))]
         self._traceparent, self._on_progress = traceparent, on_progress
         try:
             self._entries = [self._build(config, place) for config, place in zip(tools, self._places, strict=True)]
