@@ -110,10 +110,12 @@ class Agent:
     async def close(self) -> DeliveryReport | None:
         """End MCP servers and clients, then export what is left; None if telemetry was never used. Idempotent, bounded."""
         self._is_open = False
-        await self._release()
         if self._telemetry is None:
+            await self._release()
             return None
-        return await asyncio.to_thread(self._telemetry.shutdown)
+        # Side by side: each has a bound of its own, and leaving has one for both.
+        report, _ = await asyncio.gather(asyncio.to_thread(self._telemetry.shutdown), self._release())
+        return report
 
     async def _release(self) -> None:
         await asyncio.gather(self.toolbox.close(), *(b.close() for b in (self.backend, *self._others.values())))
