@@ -19,7 +19,7 @@ DEVELOPS = $(VENV)/.develops-$(VERSION)
 INSTALL = PIP_CONSTRAINT=constraints.txt PIP_BUILD_CONSTRAINT=constraints.txt PIP_DISABLE_PIP_VERSION_CHECK=1 \
 	$(BIN)/python -m pip install --quiet --only-binary xllamacpp
 
-.PHONY: help venv chat demo test lint types bench pins clean
+.PHONY: help venv chat demo test lint types bench backends up down pins clean
 .NOTPARALLEL:
 
 help: ## list the targets (the default)
@@ -51,6 +51,15 @@ types: $(DEVELOPS) ## check types
 
 bench: $(DEVELOPS) ## measure start-up, memory and the cost of telemetry
 	@$(BIN)/python benchmarks/bench.py $(ARGS)
+
+backends: ## build Jaeger and a collector from their Go modules, for machines without containers
+	@'$(PYTHON)' scripts/backends.py build
+
+up: backends ## start Jaeger and the collector, and wait until they are healthy
+	@'$(PYTHON)' scripts/backends.py up
+
+down: ## stop Jaeger and the collector; what they keep stays
+	@'$(PYTHON)' scripts/backends.py down
 
 pins: ## write constraints.txt anew, with each of PYTHONS
 	@'$(PYTHON)' scripts/pin.py $(PYTHONS)
