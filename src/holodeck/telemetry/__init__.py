@@ -7,8 +7,9 @@
 from __future__ import annotations
 
 from holodeck.telemetry.delivery import DeliveryReport
+from holodeck.telemetry.evaluation import Evaluation
 from holodeck.telemetry.gate import Gate
 from holodeck.telemetry.pipeline import Telemetry, create_telemetry
 from holodeck.telemetry.recorder import RequestRecorder, ToolRecorder, TurnRecorder
 
-__all__ = ["DeliveryReport", "Gate", "RequestRecorder", "Telemetry", "ToolRecorder", "TurnRecorder", "create_telemetry"]
+__all__ = ["DeliveryReport", "Evaluation", "Gate", "RequestRecorder", "Telemetry", "ToolRecorder", "TurnRecorder", "create_telemetry"]

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import Any, BinaryIO, Final
 
 from opentelemetry import _logs, metrics, trace
-from opentelemetry.sdk._logs import LoggerProvider
+from opentelemetry.sdk._logs import LoggerProvider, LogRecordProcessor
 from opentelemetry.sdk._logs.export import BatchLogRecordProcessor
 from opentelemetry.sdk.metrics import MeterProvider
 from opentelemetry.sdk.metrics.export import MetricReader, PeriodicExportingMetricReader
@@ -23,6 +23,7 @@ from opentelemetry.util.genai.handler import TelemetryHandler
 from holodeck.models.chat import ChatSession, Message
 from holodeck.models.observability import TelemetrySettings
 from holodeck.telemetry.delivery import Counters, CountingExporter, DeliveryReport, SpanCounter, run_bounded
+from holodeck.telemetry.evaluation import Evaluation, record_evaluation
 from holodeck.telemetry.exporters import log_exporter, metric_exporter, span_exporter
 from holodeck.telemetry.gate import Gate
 from holodeck.telemetry.logs import OtlpLogHandler
@@ -61,9 +62,7 @@ class Telemetry:
         self.settings, self.recent, self.counters = settings, recent, counters or Counters()
         self.gate = _gate(settings)
         self._providers = (tracer_provider, meter_provider, logger_provider)
-        self._handler = TelemetryHandler(
-            *self._providers, instrumentation_scope_name=SCOPE, instrumentation_scope_version=__version__
-        )
+        self._handler = TelemetryHandler(*self._providers, instrumentation_scope_name=SCOPE, instrumentation_scope_version=__version__)
         self._log_handler = self._attach_logs(logger_provider)
 
     def _attach_logs(self, provider: _logs.LoggerProvider) -> OtlpLogHandler | None:
@@ -78,6 +77,12 @@ class Telemetry:
     def turn(self, session: ChatSession, number: int, message: Message, previous: SpanContext | None = None) -> TurnRecorder:
         """A turn begins: open the root span of its trace; ``previous`` is the root of the turn before."""
         return TurnRecorder(self._handler, self.gate, session, number, message, previous)
+
+    def evaluated(self, evaluation: Evaluation, turn: SpanContext) -> None:
+        """A turn has been judged: ``gen_ai.evaluation.result``, in the trace of the turn whose root is ``turn``."""
+        tracers, _, loggers = self._providers
+        tracer, logger = tracers.get_tracer(SCOPE, __version__), loggers.get_logger(SCOPE, __version__)
+        record_evaluation(evaluation, turn, tracer, logger, self.gate)
 
     def trace(self, trace_id: str) -> dict[str, Any]:
         """A finished turn's spans as one OTLP/JSON export request; ``{}`` if it is not kept."""
@@ -122,6 +127,7 @@ def create_telemetry(
     trace_file: BinaryIO | None = None,
     span_processors: Sequence[SpanProcessor] = (),
     metric_readers: Sequence[MetricReader] = (),
+    log_processors: Sequence[LogRecordProcessor] = (),
 ) -> Telemetry:
     """Providers and exporters as ``settings`` say.
 
@@ -132,6 +138,7 @@ def create_telemetry(
         trace_file: Open file that gets OTLP/JSON lines; closed at shutdown.
         span_processors: Additional ones, e.g. with an in-memory exporter.
         metric_readers: Additional ones.
+        log_processors: Additional ones.
     """
     if settings.disabled:
         return Telemetry(settings, trace.NoOpTracerProvider(), metrics.NoOpMeterProvider(), _logs.NoOpLoggerProvider())
@@ -147,7 +154,7 @@ def create_telemetry(
     for processor in [*_processors(settings, counters, recent, trace_file), *span_processors]:
         tracers.add_span_processor(processor)
     meters = MeterProvider([*_readers(settings), *metric_readers], resource, shutdown_on_exit=False)
-    return Telemetry(settings, tracers, meters, _logger_provider(settings, resource), recent=recent, counters=counters)
+    return Telemetry(settings, tracers, meters, _logger_provider(settings, resource, log_processors), recent=recent, counters=counters)
 
 
 def _resource(settings: TelemetrySettings) -> Resource:
@@ -196,9 +203,11 @@ def _readers(settings: TelemetrySettings) -> list[MetricReader]:
     return [PeriodicExportingMetricReader(metric_exporter(settings.metrics), export_interval_millis=settings.export_interval_ms)]
 
 
-def _logger_provider(settings: TelemetrySettings, resource: Resource) -> _logs.LoggerProvider:
-    if settings.logs is None:
+def _logger_provider(settings: TelemetrySettings, resource: Resource, more: Sequence[LogRecordProcessor]) -> _logs.LoggerProvider:
+    if settings.logs is None and not more:
         return _logs.NoOpLoggerProvider()
     provider = LoggerProvider(resource, shutdown_on_exit=False)
-    provider.add_log_record_processor(BatchLogRecordProcessor(log_exporter(settings.logs)))
+    exported = [BatchLogRecordProcessor(log_exporter(settings.logs))] if settings.logs is not None else []
+    for processor in [*exported, *more]:
+        provider.add_log_record_processor(processor)
     return provider

@@ -28,6 +28,11 @@ REASONING_TOKENS: Final = "gen_ai.usage.reasoning.output_tokens"
 OPERATION: Final = "gen_ai.operation.name"
 PROVIDER: Final = "gen_ai.provider.name"
 CONVERSATION: Final = "gen_ai.conversation.id"
+EVALUATION_EVENT: Final = "gen_ai.evaluation.result"
+EVALUATION_NAME: Final = "gen_ai.evaluation.name"
+EVALUATION_LABEL: Final = "gen_ai.evaluation.score.label"
+EVALUATION_SCORE: Final = "gen_ai.evaluation.score.value"
+EVALUATION_EXPLANATION: Final = "gen_ai.evaluation.explanation"
 
 SESSION_STATE: Final = "holodeck.session.state"
 SESSION_MESSAGES: Final = "holodeck.session.message_count"
@@ -43,6 +48,8 @@ TOOL_STATUS: Final = "holodeck.tool.status"
 TOOL_TIME: Final = "holodeck.tool.execution_time"
 USAGE_UNAVAILABLE: Final = "holodeck.usage.unavailable"
 LINK_TYPE: Final = "holodeck.link.type"
+TEST_CASE: Final = "holodeck.test.case"
+TEST_VERDICT: Final = "holodeck.test.verdict"
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +87,8 @@ ATTRIBUTES: Final = (
     Attribute(TOOL_TIME, "double", "Seconds that the tool ran.", "0.12", ("execute_tool",)),
     Attribute(USAGE_UNAVAILABLE, "boolean", "True where the provider reported no token usage.", "true", ("chat", "invoke_agent")),
     Attribute(LINK_TYPE, "string", "What a link between spans means: previous_turn.", "previous_turn", ("link",)),
+    Attribute(TEST_CASE, "string", "Name of the test case that the turn is part of.", "asks for an order", ("invoke_agent", "evaluate")),
+    Attribute(TEST_VERDICT, "string", "Verdict on the test case: pass or fail.", "pass", ("evaluate",)),
 )
 """Every ``holodeck.*`` attribute that is ever written."""
 
