@@ -140,12 +140,14 @@ def test_questions_about_the_cursor_are_answered():
     )
     with Terminal([program], program=PYTHON) as terminal:
         terminal.wait_for(r"ab'\x1b[1;3R'")
+        assert terminal.wait_exit() == 0
 
 
 def test_wide_and_invisible_characters_keep_their_line():
     """Emoji with selectors, wide characters and accents do not swallow what comes after them."""
     with Terminal([r"printf '⚠️ warm 日本 e\314\201nd\n'"], program=SH) as terminal:
         terminal.wait_for("warm 日本 énd")
+        assert terminal.wait_exit() == 0
 
 
 def test_a_wait_that_fails_shows_the_screen():

@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 from holodeck.chat import Agent, Session
-from holodeck.config import load_agent_config, resolve_telemetry
+from holodeck.config import LoadedAgent, load_agent_config, resolve_telemetry
 from holodeck.errors import SettingError
 from holodeck.models.observability import TelemetrySettings
 
@@ -72,15 +72,26 @@ def load_agent(
         capture_content=capture_content,
         trace_file=Path(trace_file) if trace_file is not None else None,
     )
-    options: dict[str, Any] = {"keep_turns": keep_turns, **(telemetry_options or {})}
+    make_telemetry = _factory(settings, {"keep_turns": keep_turns, **(telemetry_options or {})})
+    return _agent(loaded, str(path), environ, settings, make_telemetry, on_progress)
+
+
+def _agent(
+    loaded: LoadedAgent,
+    file: str,
+    environ: Mapping[str, str],
+    settings: TelemetrySettings,
+    make_telemetry: Callable[[], Telemetry],
+    on_progress: Callable[[str], None] | None,
+) -> Agent:
     return Agent(
         loaded.config,
         instructions=loaded.instructions,
         directory=loaded.directory,
-        file=str(path),
+        file=file,
         environ=environ,
         settings=settings,
-        make_telemetry=_factory(settings, options),
+        make_telemetry=make_telemetry,
         on_progress=on_progress,
         warnings=(*loaded.warnings, *settings.warnings),
         line_of=loaded.document.line_of,

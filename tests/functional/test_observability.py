@@ -130,7 +130,7 @@ def test_trace_file_of_good_and_bad_turns(tmp_path: Path) -> None:
         server.reply(Reply(text="again"))
         assert run(["chat", path, "--trace-file", out, "-m", "five"], env={"OPENAI_API_KEY": "k"}).code == 0
     spans = traces(out)
-    assert stat.S_IMODE(os.stat(out).st_mode) == 0o600
+    assert stat.S_IMODE(out.stat().st_mode) == 0o600
     assert len({s["traceId"] for s in spans}) == 5
     failed = [s for s in spans if s["status"].get("code") == 2 and s["name"].startswith("chat")]
     kinds = [a["value"]["stringValue"] for s in failed for a in s["attributes"] if a["key"] == "error.type"]
@@ -165,7 +165,7 @@ def test_timestamps_are_shown_when_asked_for(tmp_path: Path) -> None:
 @pytest.mark.parametrize("protocol", ["http/protobuf", "grpc"])
 @pytest.mark.parametrize("kind", ["refused", "silent"])
 def test_a_dead_collector_does_not_hold_the_exit_back(protocol: str, kind: str, tmp_path: Path) -> None:
-    """With a collector that refuses or says nothing the answer comes as ever, leaving is quick, and one line says what was not delivered."""
+    """With a collector that refuses or is silent the answer comes as ever, leaving is quick, one line says what was not delivered."""
     path = scripted_agent(tmp_path, *SCRIPT)
     base = ["chat", path, "-m", "my order"]
     without = run(base)
@@ -199,7 +199,7 @@ def test_content_is_on_no_signal_unless_asked_for(tmp_path: Path) -> None:
 
 
 def test_the_environment_opens_the_gate_and_the_file_does_too(tmp_path: Path) -> None:
-    """OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT and traces.capture_content are the same switch as the flag; redaction patterns work."""
+    """The environment variable and traces.capture_content are the same switch as the flag; redaction patterns work."""
     ways = (
         ({"OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT": "SPAN_ONLY"}, {}),
         ({}, {"traces": {"capture_content": True, "redaction_patterns": ["ORD-[0-9]+"]}}),
