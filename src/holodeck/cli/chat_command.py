@@ -25,6 +25,9 @@ __all__ = ["chat"]
 )
 @click.option("--trace-file", type=click.Path(path_type=Path), metavar="FILE", help="Append the spans to FILE, as lines of OTLP/JSON.")
 @click.option("--capture-content", is_flag=True, default=None, help="Put prompts, answers, tool arguments and results on spans.")
+@click.option("--record", type=click.Path(path_type=Path), metavar="FILE", help="Write what the model answers to FILE, as a script.")
+@click.option("--redact", is_flag=True, help="Hide secrets in the recording.")
+@click.option("--replay-tools", is_flag=True, help="Take results of tools from the script or recording that answers; run no tool.")
 @click.option("--json", "as_json", is_flag=True, help="Write one JSON object a turn on stdout.")
 @click.pass_context
 def chat(ctx: click.Context, /, agent: Path, **arguments: Any) -> int:

@@ -144,14 +144,13 @@ def streams_for_lines() -> Streams:
 def _taken_stdout() -> TextIO:
     if sys.stdout is None:  # closed by whoever started us
         return _nowhere()
-    encoding = sys.stdout.encoding
+    encoding, errors = sys.stdout.encoding, sys.stderr or _nowhere()
     try:
-        sys.stdout.flush()
         own = os.dup(sys.stdout.fileno())
-        os.dup2(sys.stderr.fileno() if sys.stderr else _nowhere().fileno(), sys.stdout.fileno())
-        _reconfigure(sys.stdout, line_buffering=True, errors="replace")
+        os.dup2(errors.fileno(), sys.stdout.fileno())
     except (OSError, ValueError):  # no file descriptor behind it
         return sys.stdout
+    sys.stdout = errors
     return open(own, "w", encoding=encoding, errors="replace", newline="\n")  # noqa: PTH123 - it lives as long as the process
 
 

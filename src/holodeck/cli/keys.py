@@ -1,4 +1,4 @@
-"""The keyboard while the agent answers."""
+"""The keyboard between prompts."""
 
 from __future__ import annotations
 
@@ -14,7 +14,10 @@ _LFLAG, _IFLAG, _CC = 3, 0, 6
 
 @contextmanager
 def held_keys() -> Iterator[None]:
-    """Keep what is typed for the next prompt, unseen, as it was typed; Ctrl-C still interrupts."""
+    """Keep what is typed while the agent answers for the next prompt, unseen and as it was typed; Ctrl-C still interrupts.
+
+    A prompt sets the terminal up for itself and puts it back to this.
+    """
     try:
         descriptor = sys.stdin.fileno()
         before = termios.tcgetattr(descriptor)

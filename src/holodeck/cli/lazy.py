@@ -8,7 +8,11 @@ from typing import Any
 
 import click
 
-__all__ = ["LazyCommand", "LazyGroup"]
+__all__ = ["LazyCommand", "LazyGroup", "ReaderGone"]
+
+
+class ReaderGone(Exception):
+    """Nobody reads standard output any more; click would make exit code 1 of the ``BrokenPipeError``."""
 
 
 @dataclass(frozen=True)
@@ -54,3 +58,14 @@ class LazyGroup(click.Group):
         del ctx
         with formatter.section("Commands"):
             formatter.write_dl([(name, entry.help) for name, entry in self.table.items()])
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run the command.
+
+        Raises:
+            ReaderGone: Its reader has gone away.
+        """
+        try:
+            return super().invoke(ctx)
+        except BrokenPipeError as error:
+            raise ReaderGone from error

@@ -62,6 +62,8 @@ class Lines:
     async def _handle(self, line: InputLine) -> None:
         text = line.text
         if self._echo:
+            if self._conversation.turns:
+                self._conversation.notes.line("")
             self._conversation.notes.line(("> ", "dim"), text)
         if line.cut:
             limit = f"the limit is {MAX_MESSAGE_CHARS:,} characters"

@@ -20,8 +20,8 @@ from typing import Any, NoReturn
 
 import click
 
-from holodeck import __version__
-from holodeck.cli.lazy import LazyCommand, LazyGroup
+from holodeck.cli.lazy import LazyCommand, LazyGroup, ReaderGone
+from holodeck.version import __version__
 
 __all__ = ["COMMANDS", "cli", "main", "run"]
 
@@ -44,6 +44,7 @@ def cli() -> None:
 
 def main() -> NoReturn:
     """Run the command that the command line asks for, and end the process."""
+    _fill_closed_streams()
     _end_on_signals()
     _leave(run(sys.argv[1:]))
 
@@ -55,7 +56,7 @@ def run(arguments: Sequence[str]) -> int:
         code = cli.main(list(arguments), prog_name="holodeck", standalone_mode=False, obj=state)
         if sys.stdout is not None:
             sys.stdout.flush()
-    except BrokenPipeError:
+    except (BrokenPipeError, ReaderGone):
         _forget_stdout()
         return 0
     except Exception as error:  # noqa: BLE001 - the last place where an error can become a line
@@ -98,9 +99,10 @@ def _unexpected(error: Exception, *, verbose: bool) -> int:
 
         _write("".join(traceback.format_exception(error)))
         return 1
+    if isinstance(error, OSError) and error.strerror:  # a full disk is no fault of ours
+        return _say(f"{error.filename}: {error.strerror}" if error.filename else error.strerror, 1)
     what = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
-    advice = "" if isinstance(error, OSError) else " (run 'holodeck chat' with -v for the traceback, and please report it)"
-    return _say(f"{what}{advice}", 1)
+    return _say(f"{what} (run 'holodeck chat' with -v for the traceback, and please report it)", 1)
 
 
 def _say(message: str, code: int) -> int:
@@ -115,6 +117,15 @@ def _write(text: str) -> None:
         encoding = sys.stderr.encoding or "utf-8"
         sys.stderr.write(terminal_safe(text).encode(encoding, "backslashreplace").decode(encoding))
         sys.stderr.flush()
+
+
+def _fill_closed_streams() -> None:
+    """A standard stream that was closed by whoever started us leads nowhere: else the next file that is opened would take its place."""
+    for descriptor in range(3):
+        try:
+            os.fstat(descriptor)
+        except OSError:
+            os.open(os.devnull, os.O_RDWR)
 
 
 def _end_on_signals() -> None:

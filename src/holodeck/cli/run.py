@@ -22,6 +22,7 @@ from holodeck.cli.signals import Signals, Stop
 from holodeck.cli.views import JsonView, TextView, TurnView
 from holodeck.errors import ConfigError
 from holodeck.models.chat import ChatConfig
+from holodeck.recording import Recorder, record, replay
 
 __all__ = ["ChatOptions", "run_chat"]
 
@@ -40,6 +41,9 @@ class ChatOptions:
         messages: The values of ``-m``, in order.
         trace_file: ``--trace-file``.
         capture_content: ``--capture-content``; None leaves it to the environment and the agent file.
+        record: ``--record``.
+        redact: ``--redact``.
+        replay_tools: ``--replay-tools``.
         as_json: ``--json``.
     """
 
@@ -49,6 +53,9 @@ class ChatOptions:
     messages: tuple[str, ...] = ()
     trace_file: Path | None = None
     capture_content: bool | None = None
+    record: Path | None = None
+    redact: bool = False
+    replay_tools: bool = False
     as_json: bool = False
 
     @classmethod
@@ -65,6 +72,8 @@ class ChatOptions:
         except ValidationError as error:
             reason = error.errors(include_url=False)[0]["msg"].removeprefix("Value error, ")
             raise ConfigError(f"{reason}: name an agent's YAML file ('holodeck init DIR' writes one)") from error
+        if others["redact"] and not others["record"]:
+            raise ConfigError("--redact does nothing without --record: what is shown on the terminal is not redacted")
         return cls(config, observability, **others)
 
     @property
@@ -92,9 +101,11 @@ def run_chat(options: ChatOptions) -> int:
         keep_turns=_KEPT_TURNS,
         on_progress=progress,
     )
+    replay(agent, tools=options.replay_tools)
+    recorder = record(agent, options.record, redact=options.redact) if options.record else None
     loop = asyncio.new_event_loop()
     try:
-        return loop.run_until_complete(_Chat(options, streams, agent, progress).run())
+        return loop.run_until_complete(_Chat(options, streams, agent, progress, recorder).run())
     finally:
         _end(loop)
 
@@ -113,8 +124,9 @@ def _end(loop: asyncio.AbstractEventLoop) -> None:
 class _Chat:
     """One chat: its session, its signals, and its way out."""
 
-    def __init__(self, options: ChatOptions, streams: Streams, agent: Agent, progress: Progress) -> None:
+    def __init__(self, options: ChatOptions, streams: Streams, agent: Agent, progress: Progress, recorder: Recorder | None) -> None:
         self._options, self._streams, self._agent, self._progress = options, streams, agent, progress
+        self._recorder = recorder
         self._session = Session(agent, max_messages=options.config.max_messages)
         self._stop = Stop()
         self._signals = Signals(self._ended, self._interrupted)
@@ -151,6 +163,8 @@ class _Chat:
         report = await self._agent.close()
         if report is not None and (sentence := report.sentence()):
             self._streams.notes.warning(sentence)
+        if self._recorder is not None and self._recorder.save():
+            self._streams.notes.hint(f"recorded: {self._recorder.path}")
 
     def _interrupted(self) -> None:
         """SIGINT where nothing else is said: the running turn ends, and the chat with it."""

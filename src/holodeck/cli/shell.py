@@ -47,8 +47,9 @@ class Shell:
         """Talk until the end; returns the exit code."""
         self._greet()
         try:
-            while not self._conversation.over:
-                await self._handle(await self._read())
+            with held_keys():
+                while not self._conversation.over:
+                    await self._handle(await self._read())
         except (EOFError, Stopped):
             return 0
         finally:
@@ -87,7 +88,7 @@ class Shell:
         elif is_command(text):
             await run_command(self._conversation, text)
         elif await self._ready():
-            with held_keys(), self._signals.interrupting(self._conversation.session.cancel):
+            with self._signals.interrupting(self._conversation.session.cancel):
                 await self._conversation.turn(unescaped(text))
         if not self._conversation.left:
             self._notes.line("")
@@ -98,7 +99,7 @@ class Shell:
             return True
         opening = self._opening.start()
         given_up = asyncio.Event()
-        with held_keys(), self._signals.interrupting(given_up.set), self._waiting():
+        with self._signals.interrupting(given_up.set), self._waiting():
             wait = asyncio.create_task(given_up.wait())
             try:
                 await self._stop.or_result(_first(opening, wait))

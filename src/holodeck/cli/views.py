@@ -13,7 +13,6 @@ from holodeck.cli.answer import AnswerWriter
 from holodeck.cli.console import Streams
 from holodeck.cli.toollines import call_text, show_execution
 from holodeck.errors import InputError
-from holodeck.lib.validation import exportable
 from holodeck.models.events import TextDelta, ToolFinished, ToolStarted, TurnEvent, TurnResult
 
 __all__ = ["JsonView", "TextView", "TurnView"]
@@ -135,7 +134,5 @@ class JsonView:
         """Nothing is written until a turn has ended."""
 
     def _write(self, data: dict[str, Any]) -> None:
-        # Twice through JSON: a lone surrogate is a character to Python and no text to any other reader.
-        line = json.dumps(json.loads(exportable(json.dumps(data, ensure_ascii=False))))
-        self._streams.answers.write(line + "\n")
+        self._streams.answers.write(json.dumps(data) + "\n")
         self._streams.answers.flush()

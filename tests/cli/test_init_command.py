@@ -1,0 +1,41 @@
+"""The agent that init writes."""
+
+from __future__ import annotations
+
+import pytest
+
+from holodeck.cli.main import run
+from holodeck.config import load_agent_config
+
+
+def test_what_init_writes_loads(tmp_path, capsys):
+    """The files pass the strict loader without a warning, and the next command is said, ready to be pasted."""
+    directory = tmp_path / "new dir" / "agent"
+    assert run(["init", str(directory)]) == 0
+    loaded = load_agent_config(directory / "agent.yaml", {})
+    assert (loaded.config.name, loaded.warnings) == ("assistant", ())
+    assert capsys.readouterr().out.endswith(f"Now type:\n  holodeck chat '{directory}/agent.yaml'\n")
+
+
+@pytest.mark.parametrize("name", ["agent.yaml", "script.yaml", "tools.py"])
+def test_nothing_is_overwritten(name, tmp_path, capsys):
+    """One file that is there already stops it, and no other is written."""
+    (tmp_path / name).write_text("mine", encoding="utf-8")
+    assert run(["init", str(tmp_path)]) == 2
+    assert capsys.readouterr().err == f"error: {tmp_path / name} exists already: name another directory, nothing was written\n"
+    assert [path.name for path in tmp_path.iterdir()] == [name]
+    assert (tmp_path / name).read_text(encoding="utf-8") == "mine"
+
+
+def test_a_link_is_not_followed(tmp_path):
+    """A link that leads nowhere counts as a file that is there."""
+    (tmp_path / "agent.yaml").symlink_to(tmp_path / "elsewhere")
+    assert run(["init", str(tmp_path)]) == 2
+    assert not (tmp_path / "elsewhere").exists()
+
+
+def test_a_file_is_no_directory(tmp_path, capsys):
+    """The error names the path and the way out."""
+    (tmp_path / "file").touch()
+    assert run(["init", str(tmp_path / "file")]) == 2
+    assert "name a directory you may write to" in capsys.readouterr().err
