@@ -1,0 +1,205 @@
+"""A canary in every place where a string can enter, and a look at every byte that leaves."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+import yaml
+
+from support.command import run
+from support.model_server import Call, Fault, ModelServer, Reply, Usage
+from support.otlp_receiver import OtlpReceiver
+
+CANARY = "kanarienvogel"
+SECRET = "sk-kanarienvogel-0123456789abcdef"
+TOOLS = f'''
+import logging
+
+def result(text: str) -> str:
+    """Answers."""
+    return "{CANARY} " + text
+
+def fails(text: str) -> str:
+    """Fails."""
+    logging.getLogger("holodeck.tools").error("failed with %s", text)
+    raise ValueError("{CANARY} " + text)
+
+def nested(data: dict) -> dict:
+    """Answers with data."""
+    return {{"password": "{CANARY}", "list": [data]}}
+'''
+
+
+def agent(directory: Path, server: ModelServer) -> Path:
+    """An agent whose instructions hold the canary, too."""
+    (directory / "tools.py").write_text(TOOLS, encoding="utf-8")
+    tools = [{"name": n, "type": "function", "file": "tools.py", "function": n} for n in ("result", "fails", "nested")]
+    tools.append({"name": "ask", "type": "prompt", "template": f"{CANARY}: {{{{text}}}}", "description": "Asks"})
+    data = {
+        "name": "support",
+        "model": {"provider": "openai", "name": "m", "endpoint": server.url, "api_key": SECRET, "timeout": 2},
+        "instructions": {"inline": f"You know {CANARY}."},
+        "tools": tools,
+    }
+    path = directory / "agent.yaml"
+    path.write_text(yaml.safe_dump(data), encoding="utf-8")
+    return path
+
+
+def answers(server: ModelServer) -> list[str]:
+    """Replies of every kind, with the canary wherever a provider can put a string; the messages that fetch them."""
+    calls = [
+        Call("result", {"text": CANARY}, id="a"),
+        Call("fails", {"text": CANARY}, id="b"),
+        Call("nested", {"data": {CANARY: CANARY}}, id="c"),
+        Call("ask", {"text": CANARY}, id="d"),
+        Call("result", raw=f'{{"text": "{CANARY}', id="e"),
+        Call("result", {CANARY: CANARY}, id="f"),
+    ]
+    body = {"error": {"message": f"bad {CANARY}", "type": CANARY, "code": CANARY}}
+    server.reply(
+        Reply(text=CANARY, tool_calls=calls, usage=Usage(5, 5)),
+        Reply(text=f"asked {CANARY}"),
+        Reply(text=f"the answer is {CANARY}"),
+        Fault(status=400, body=body),
+        Fault(status=500, body=body),
+        Fault.error_event(after=1, reply=Reply(text=CANARY)),
+        Fault.truncate_after(1, reply=Reply(text=f"{CANARY} cut")),
+        Fault.garbage_chunk(after=1, reply=Reply(text=CANARY)),
+    )
+    return [f"tell me about {CANARY}", *[f"again {CANARY}"] * 5]
+
+
+@pytest.mark.parametrize("protocol", ["http/protobuf", "grpc"])
+def test_with_the_gate_shut_no_content_leaves_on_any_signal(protocol: str, tmp_path: Path) -> None:
+    """Prompt, instructions, reply, tool arguments, tool results and exception texts are in no byte of OTLP or of the trace file."""
+    with OtlpReceiver() as receiver, ModelServer() as server:
+        out = tmp_path / "t.jsonl"
+        messages = [part for text in answers(server) for part in ("-m", text)]
+        endpoint = receiver.grpc_url if protocol == "grpc" else receiver.http_url
+        env = {"OTEL_EXPORTER_OTLP_ENDPOINT": endpoint, "OTEL_EXPORTER_OTLP_PROTOCOL": protocol}
+        done = run(["chat", agent(tmp_path, server), "--observability", "--trace-file", out, "-v", *messages], env=env)
+        assert done.code == 1
+        assert not server.unused
+        assert len({s.trace_id for s in receiver.spans}) == 6
+        assert {a.signal for a in receiver.raw} == {"traces", "metrics", "logs"}
+        leaving = b"".join(a.body for a in receiver.raw) + out.read_bytes()
+        assert CANARY.encode() not in leaving
+        assert SECRET.encode() not in leaving + done.err.encode() + done.out.encode()
+
+
+def test_with_the_gate_open_secrets_are_redacted_on_every_signal(tmp_path: Path) -> None:
+    """With capture on, content is there and what looks like a secret is not, in names, values, nested data and exception texts."""
+    secrets = ["ghp_kanarienvogel0123456789abcdefghij", "kanarien@vogel.example", "4111 1111 1111 1111"]
+    with OtlpReceiver() as receiver, ModelServer() as server:
+        text = " and ".join(secrets)
+        calls = [Call("fails", {"text": text}, id="a"), Call("nested", {"data": {"password": "hunter2hunter2", "deep": [text]}}, id="b")]
+        server.reply(
+            Reply(text=text, tool_calls=calls), Reply(text=f"visible {text}"), Fault(status=500, body={"error": {"message": text}})
+        )
+        out = tmp_path / "t.jsonl"
+        env = {"OTEL_EXPORTER_OTLP_ENDPOINT": receiver.http_url}
+        arguments = [
+            "chat",
+            agent(tmp_path, server),
+            "--observability",
+            "--capture-content",
+            "--trace-file",
+            out,
+            "-m",
+            text,
+            "-m",
+            "again",
+        ]
+        run(arguments, env=env)
+        leaving = (b"".join(a.body for a in receiver.raw) + out.read_bytes()).decode("utf-8", "replace")
+        assert "visible" in leaving
+        assert not [secret for secret in [*secrets, "hunter2hunter2", SECRET] if secret in leaving]
+
+
+def test_nothing_is_injected_into_requests_to_the_provider(tmp_path: Path) -> None:
+    """No trace header and no baggage goes to the model provider, whatever the environment says about propagation."""
+    with OtlpReceiver() as receiver, ModelServer() as server:
+        env = {"OTEL_EXPORTER_OTLP_ENDPOINT": receiver.http_url, "OTEL_PROPAGATORS": "tracecontext,baggage,b3"}
+        assert run(["chat", agent(tmp_path, server), "--observability", "-m", "hi"], env=env).code == 0
+        for request in server.requests:
+            assert not {"traceparent", "tracestate", "baggage", "b3", "x-b3-traceid", "uber-trace-id"} & request.headers.keys()
+
+
+def test_a_dot_env_file_changes_neither_telemetry_nor_capture(tmp_path: Path) -> None:
+    """A .env in the working directory is not read by us, by Semantic Kernel or by the clients."""
+    with OtlpReceiver() as receiver, ModelServer() as server:
+        (tmp_path / ".env").write_text(
+            "SEMANTICKERNEL_EXPERIMENTAL_GENAI_ENABLE_OTEL_DIAGNOSTICS=true\n"
+            "SEMANTICKERNEL_EXPERIMENTAL_GENAI_ENABLE_OTEL_DIAGNOSTICS_SENSITIVE=true\n"
+            "OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT=true\n"
+            f"OTEL_TRACES_EXPORTER=otlp\nOTEL_EXPORTER_OTLP_ENDPOINT={receiver.http_url}\n",
+            encoding="utf-8",
+        )
+        out = tmp_path / "t.jsonl"
+        assert run(["chat", agent(tmp_path, server), "--trace-file", out, "-m", CANARY], cwd=tmp_path).code == 0
+        assert receiver.raw == []
+        assert CANARY not in out.read_text(encoding="utf-8")
+
+
+def test_semantic_kernels_own_diagnostics_stay_off(tmp_path: Path) -> None:
+    """Each model call has exactly one chat span, also when the environment asks Semantic Kernel for spans and content of its own."""
+    with OtlpReceiver() as receiver, ModelServer() as server:
+        env = {
+            "OTEL_EXPORTER_OTLP_ENDPOINT": receiver.http_url,
+            "SEMANTICKERNEL_EXPERIMENTAL_GENAI_ENABLE_OTEL_DIAGNOSTICS": "true",
+            "SEMANTICKERNEL_EXPERIMENTAL_GENAI_ENABLE_OTEL_DIAGNOSTICS_SENSITIVE": "true",
+        }
+        assert run(["chat", agent(tmp_path, server), "--observability", "-m", CANARY], env=env).code == 0
+        assert receiver.tree() == ("invoke_agent support", [("chat m", [])])
+        assert CANARY.encode() not in b"".join(a.body for a in receiver.raw)
+
+
+RECORDER = """
+import os, socket
+
+def _note(address):
+    with open(os.environ["CONNECTIONS"], "a") as out:
+        out.write(repr(address) + "\\n")
+
+def _wrap(name):
+    real = getattr(socket.socket, name)
+    def connect(self, address):
+        if self.family in (socket.AF_INET, socket.AF_INET6):
+            _note(address[:2])
+        return real(self, address)
+    setattr(socket.socket, name, connect)
+
+_wrap("connect")
+_wrap("connect_ex")
+_real = socket.getaddrinfo
+def getaddrinfo(host, port, *args, **kwargs):
+    _note((host, port))
+    return _real(host, port, *args, **kwargs)
+socket.getaddrinfo = getaddrinfo
+"""
+
+
+@pytest.mark.parametrize("observability", [True, False])
+def test_no_connection_is_opened_that_the_user_did_not_configure(tmp_path: Path, *, observability: bool) -> None:
+    """From start to exit the process looks up and connects to the model endpoint and, with the flag, the collector; to nothing else."""
+    (tmp_path / "sitecustomize.py").write_text(RECORDER, encoding="utf-8")
+    seen = tmp_path / "connections"
+    with OtlpReceiver() as receiver, ModelServer() as server, ModelServer() as proxy:
+        ports = {int(url.rsplit(":", 1)[1].split("/")[0]) for url in (server.url, *([receiver.http_url] if observability else []))}
+        env = {
+            "PYTHONPATH": str(tmp_path),
+            "CONNECTIONS": str(seen),
+            "OTEL_EXPORTER_OTLP_ENDPOINT": receiver.http_url,
+            # Whatever went elsewhere by HTTP would come to this proxy; loopback is not proxied.
+            **dict.fromkeys(("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY"), proxy.base_url),
+            "NO_PROXY": "127.0.0.1",
+        }
+        flag = "--observability" if observability else "--no-observability"
+        assert run(["chat", agent(tmp_path, server), flag, "-m", "hi"], env=env).code == 0
+        assert proxy.requests == []
+        assert proxy.connections == 0
+    addresses = {eval(line) for line in seen.read_text(encoding="utf-8").splitlines()}
+    assert {host for host, _ in addresses} == {"127.0.0.1"}
+    assert {int(port) for _, port in addresses} == ports
