@@ -155,8 +155,8 @@ def _leave(code: int) -> NoReturn:
             stream.flush()
     if "holodeck.cli.run" not in sys.modules:
         sys.exit(code)
-    # A chat has Semantic Kernel loaded or still loading, in a worker thread that the interpreter would wait for, and taking it all apart
-    # module by module takes longer than it took to answer. Everything of ours is closed by now.
+    # A chat has Semantic Kernel loaded, which takes about half a second to be taken apart, or is still loading it, in a worker thread that
+    # the interpreter would wait for. Everything of ours is closed by now.
     import atexit  # noqa: PLC0415 - only the way out of a chat needs it
 
     with suppress(Exception):
