@@ -6,7 +6,7 @@ delivers a tool call only when it is complete. The raw events carry all of it.
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator, Mapping, Sequence
 from typing import Any, Final
 
 from anthropic import AsyncAnthropic
@@ -14,7 +14,7 @@ from semantic_kernel.connectors.ai.anthropic import AnthropicChatCompletion, Ant
 from semantic_kernel.contents import AuthorRole, FunctionCallContent, StreamingChatMessageContent, StreamingTextContent
 from semantic_kernel.contents.utils.finish_reason import FinishReason
 
-from holodeck.backends.connectors import Connection, settings_with_tools
+from holodeck.backends.connectors import Connection, key_of, present, settings_with_tools
 from holodeck.backends.kernel import NO_ENV_FILE
 from holodeck.models.llm import LLMConfig
 from holodeck.models.tool_execution import ToolSpec
@@ -60,13 +60,13 @@ def _items(event: Any) -> list[Any]:
     return []
 
 
-def anthropic_connection(config: LLMConfig, key: str) -> Connection:
+def anthropic_connection(config: LLMConfig, environ: Mapping[str, str]) -> Connection:
     """A connection to Anthropic, or a compatible ``endpoint``."""
-    url = config.endpoint or _URL
+    del environ
+    url, key = config.endpoint or _URL, key_of(config)
     client = AsyncAnthropic(api_key=key, auth_token=None, base_url=url, max_retries=0, timeout=None)
     service = _Anthropic(ai_model_id=config.name, api_key=key, async_client=client, env_file_path=NO_ENV_FILE)
-    values: dict[str, Any] = {"max_tokens": config.max_tokens or _MAX_TOKENS}
-    values |= {k: v for k, v in (("temperature", config.temperature), ("top_p", config.top_p)) if v is not None}
+    values = present(max_tokens=config.max_tokens or _MAX_TOKENS, temperature=config.temperature, top_p=config.top_p)
 
     def settings(tools: Sequence[ToolSpec]) -> Any:
         return settings_with_tools(AnthropicChatPromptExecutionSettings(**values), tools)

@@ -13,7 +13,8 @@ from holodeck.backends import kernel
 from holodeck.backends.failures import explain, no_reply, silent, truncated
 from holodeck.backends.model_store import resolve
 from holodeck.backends.reply import ReplyBuilder, may_be_written_call
-from holodeck.backends.script import load_script
+from holodeck.backends.script import Recorded, RecordedModel, Script, load_script
+from holodeck.errors import ConfigError
 from holodeck.models.exchange import ModelEndpoint
 from holodeck.models.llm import LLMConfig, Provider
 from holodeck.models.tool_execution import ToolSpec
@@ -21,10 +22,12 @@ from holodeck.models.tool_execution import ToolSpec
 if TYPE_CHECKING:
     from semantic_kernel.contents import ChatHistory
 
-__all__ = ["Backend", "create_backend"]
+__all__ = ["Backend", "create_backend", "endpoint_of"]
 
 _log = logging.getLogger(__name__)
 _PROVIDER_NAMES: Final = {Provider.AZURE_OPENAI: "azure.ai.openai", Provider.LOCAL: "llama_cpp"}
+_KERNEL: Final = object()
+"""Stands for Semantic Kernel's ``Kernel``, which its connectors want for one thing only: the tools, and those are offered by us."""
 _PORTS: Final = {"https": 443, "http": 80}
 OnChunk = Callable[[str], None]
 
@@ -35,25 +38,37 @@ class Backend:
     Attributes:
         config: What the agent file says about the model.
         notices: What the user should know about this model, one line each; complete after :meth:`open`.
+        script: What a scripted model says; set by :meth:`check`.
     """
 
     def __init__(self, config: LLMConfig, environ: Mapping[str, str]) -> None:
         self.config, self._environ = config, environ
         self.notices: list[str] = []
+        self.script: Script | None = None
         self._service: Any = None
-        self._kernel: Any = None
         self._connection: Any = None
 
-    def check(self) -> None:
+    def check(self, agent: str = "") -> None:
         """Check what can be known without loading anything big: the script, or the local model's file.
+
+        Args:
+            agent: Name of the agent; a recording of another one is refused.
 
         Raises:
             ConfigError: It is missing or wrong.
         """
         if self.config.provider is Provider.SCRIPTED and self.config.script is not None:
-            load_script(self.config.script)
+            self.script = load_script(self.config.script)
+            if recorded := self.script.recorded:
+                self._plays(recorded, agent)
         elif self.config.provider is Provider.LOCAL:
             resolve(self.config, self._environ)
+
+    def _plays(self, recorded: Recorded, agent: str) -> None:
+        if agent and recorded.agent != agent:
+            file = self.script.place() if self.script else ""
+            raise ConfigError(f"{file}: this is a recording of the agent {recorded.agent!r}, and the agent here is {agent!r}")
+        self.config.name = self.config.name or recorded.model.name
 
     async def open(self) -> None:
         """Load Semantic Kernel and the provider's client. Opens no connection to a remote provider.
@@ -68,7 +83,6 @@ class Backend:
         connectors = kernel.load("holodeck.backends.connectors")
         self._connection = connectors.connect(self.config, self._environ)
         self.notices = list(self._connection.notices)
-        self._kernel = kernel.load().Kernel()
         self._service = self._connection.service
 
     async def close(self) -> None:
@@ -79,7 +93,9 @@ class Backend:
 
     @property
     def endpoint(self) -> ModelEndpoint:
-        """Which model is asked, as telemetry names it."""
+        """Which model is asked, as telemetry names it; for a recording, the model that was recorded."""
+        if self.script is not None and self.script.recorded is not None:
+            return endpoint_of(self.script.recorded.model, self.config)
         url = urlsplit(self._connection.url if self._connection else "")
         return ModelEndpoint(
             provider=_PROVIDER_NAMES.get(self.config.provider, self.config.provider.value),
@@ -154,7 +170,7 @@ class Backend:
         settings = connection.settings(tools)
         if connection.begin is not None:
             connection.begin(conversation)
-        chunks: AsyncGenerator[Any, None] = self._service.get_streaming_chat_message_contents(history, settings, kernel=self._kernel)
+        chunks: AsyncGenerator[Any, None] = self._service.get_streaming_chat_message_contents(history, settings, kernel=_KERNEL)
         return chunks
 
     def _check(self, reply: ReplyBuilder) -> None:
@@ -162,6 +178,11 @@ class Backend:
             raise no_reply(self.config)
         if reply.finish_reason is None:
             raise truncated(self.config)
+
+
+def endpoint_of(model: RecordedModel, config: LLMConfig) -> ModelEndpoint:
+    """A recorded model as telemetry names it."""
+    return ModelEndpoint(provider=model.provider, model=model.name, address=model.address, port=model.port, config=config)
 
 
 def create_backend(config: LLMConfig, environ: Mapping[str, str]) -> Backend:

@@ -1,4 +1,4 @@
-"""Semantic Kernel's connectors, made from a model's configuration; importing this module imports Semantic Kernel.
+"""What the connectors of all providers share, and which module makes each; importing this module imports parts of Semantic Kernel.
 
 Clients get every setting explicitly (they read the environment otherwise), do not retry by themselves (each retry would be a request
 without a span), and have no limit of their own on time: silence is measured by the backend.
@@ -13,27 +13,25 @@ from typing import Any, Final
 
 from semantic_kernel.connectors.ai.function_call_choice_configuration import FunctionCallChoiceConfiguration
 from semantic_kernel.connectors.ai.function_choice_behavior import FunctionChoiceBehavior, FunctionChoiceType
-from semantic_kernel.connectors.ai.open_ai import (
-    AzureChatCompletion,
-    AzureChatPromptExecutionSettings,
-    OpenAIChatCompletion,
-    OpenAIChatPromptExecutionSettings,
-)
 from semantic_kernel.connectors.ai.prompt_execution_settings import PromptExecutionSettings
-from semantic_kernel.contents.utils.finish_reason import FinishReason
 from semantic_kernel.functions.kernel_function_metadata import KernelFunctionMetadata
 
-from holodeck.backends.kernel import NO_ENV_FILE
+from holodeck.backends import kernel
 from holodeck.models.llm import LLMConfig, Provider
 from holodeck.models.tool_execution import ToolSpec
 
-__all__ = ["Connection", "connect", "settings_with_tools"]
+__all__ = ["Connection", "connect", "inlined", "key_of", "present", "settings_with_tools"]
 
-_OPENAI_URL: Final = "https://api.openai.com/v1"
-_OLLAMA_URL: Final = "http://localhost:11434"
-_AZURE_VERSION: Final = "2024-10-21"
 _NO_KEY: Final = "not-needed"
-_FINISH_REASONS: Final = frozenset(reason.value for reason in FinishReason)
+_CONNECT: Final = {
+    Provider.OPENAI: "openai:openai_connection",
+    Provider.AZURE_OPENAI: "azure_openai:azure_connection",
+    Provider.ANTHROPIC: "anthropic:anthropic_connection",
+    Provider.OLLAMA: "ollama:ollama_connection",
+    Provider.LOCAL: "local:local_connection",
+    Provider.SCRIPTED: "scripted:scripted_connection",
+}
+"""Where each provider's connection is made; a module is imported when its provider is used."""
 
 
 @dataclass
@@ -131,116 +129,16 @@ def connect(config: LLMConfig, environ: Mapping[str, str]) -> Connection:
     Raises:
         ConfigError: What the provider needs is missing.
     """
-    return _CONNECT[config.provider](config, environ)
+    module, _, name = _CONNECT[config.provider].partition(":")
+    connection: Connection = getattr(kernel.load(f"holodeck.backends.{module}"), name)(config, environ)
+    return connection
 
 
-class _TextBesideCalls:
-    """Keeps an assistant's text beside its tool calls in the next request; Semantic Kernel drops it. Accepts any finish reason."""
-
-    def _prepare_chat_history_for_request(self, chat_history: Any, role_key: str = "role", content_key: str = "content") -> Any:
-        prepared = super()._prepare_chat_history_for_request(chat_history, role_key, content_key)  # type: ignore[misc]
-        pairs = zip(prepared, chat_history.messages, strict=True)
-        return [entry | {content_key: message.content} if "tool_calls" in entry and message.content else entry for entry, message in pairs]
-
-    def _create_streaming_chat_message_content(self, chunk: Any, choice: Any, *rest: Any) -> Any:
-        if choice.finish_reason is not None and choice.finish_reason not in _FINISH_REASONS:
-            choice.finish_reason = FinishReason.STOP.value
-        return super()._create_streaming_chat_message_content(chunk, choice, *rest)  # type: ignore[misc]
-
-
-class _OpenAI(_TextBesideCalls, OpenAIChatCompletion):
-    """OpenAI chat completions."""
-
-
-class _Azure(_TextBesideCalls, AzureChatCompletion):
-    """Azure OpenAI chat completions."""
-
-
-def openai_connection(config: LLMConfig, url: str, key: str, *, through_proxy: bool = True) -> Connection:
-    """A connection to an OpenAI-compatible server at ``url``; ``through_proxy``: the environment's proxy settings count."""
-    from openai import AsyncOpenAI, DefaultAsyncHttpxClient  # noqa: PLC0415 - only if used
-
-    http = DefaultAsyncHttpxClient(trust_env=through_proxy, timeout=None)
-    client = AsyncOpenAI(api_key=key, base_url=url, organization="", project="", max_retries=0, timeout=None, http_client=http)
-    service = _OpenAI(ai_model_id=config.name or "model", async_client=client, env_file_path=NO_ENV_FILE)
-    # OpenAI's reasoning models refuse max_tokens; compatible servers often know nothing else.
-    limit = "max_tokens" if config.endpoint or config.provider is Provider.LOCAL else "max_completion_tokens"
-    values = _present(temperature=config.temperature, top_p=config.top_p, **{limit: config.max_tokens})
-    return Connection(service, lambda tools: settings_with_tools(OpenAIChatPromptExecutionSettings(**values), tools), url, [client.close])
-
-
-def _openai(config: LLMConfig, environ: Mapping[str, str]) -> Connection:  # noqa: ARG001 - one signature for all providers
-    return openai_connection(config, config.endpoint or _OPENAI_URL, _key(config))
-
-
-def _azure(config: LLMConfig, environ: Mapping[str, str]) -> Connection:  # noqa: ARG001 - one signature for all providers
-    from openai import AsyncAzureOpenAI  # noqa: PLC0415 - only if used
-
-    client = AsyncAzureOpenAI(
-        api_key=_key(config),
-        azure_endpoint=str(config.endpoint),
-        azure_deployment=config.name,
-        api_version=config.api_version or _AZURE_VERSION,
-        organization="",
-        max_retries=0,
-        timeout=None,
-    )
-    service = _Azure(deployment_name=config.name, async_client=client, env_file_path=NO_ENV_FILE)
-    values = _present(temperature=config.temperature, top_p=config.top_p, max_tokens=config.max_tokens)
-
-    def settings(tools: Sequence[ToolSpec]) -> PromptExecutionSettings:
-        return settings_with_tools(AzureChatPromptExecutionSettings(**values), tools)
-
-    return Connection(service, settings, str(config.endpoint), [client.close])
-
-
-def _anthropic(config: LLMConfig, environ: Mapping[str, str]) -> Connection:  # noqa: ARG001 - one signature for all providers
-    from holodeck.backends.anthropic import anthropic_connection  # noqa: PLC0415 - only if used
-
-    return anthropic_connection(config, _key(config))
-
-
-def _ollama(config: LLMConfig, environ: Mapping[str, str]) -> Connection:
-    from ollama import AsyncClient  # noqa: PLC0415 - only if used
-    from semantic_kernel.connectors.ai.ollama import OllamaChatCompletion, OllamaChatPromptExecutionSettings  # noqa: PLC0415 - only if used
-
-    url = config.endpoint or environ.get("OLLAMA_HOST") or _OLLAMA_URL
-    client = AsyncClient(host=url, timeout=None)
-    service = OllamaChatCompletion(ai_model_id=config.name, client=client, env_file_path=NO_ENV_FILE)
-    options = _present(temperature=config.temperature, top_p=config.top_p, num_predict=config.max_tokens)
-
-    def settings(tools: Sequence[ToolSpec]) -> PromptExecutionSettings:
-        # Ollama's client keeps type, items, description and enum of a property, and drops the rest.
-        return settings_with_tools(OllamaChatPromptExecutionSettings(options=options or None), tools, inline=True)
-
-    return Connection(service, settings, url, [client._client.aclose])  # noqa: SLF001 - the client has no public way to be closed
-
-
-def _local(config: LLMConfig, environ: Mapping[str, str]) -> Connection:
-    from holodeck.backends.local import local_connection  # noqa: PLC0415 - an optional extra
-
-    return local_connection(config, environ)
-
-
-def _scripted(config: LLMConfig, environ: Mapping[str, str]) -> Connection:  # noqa: ARG001 - one signature for all providers
-    from holodeck.backends.scripted import scripted_connection  # noqa: PLC0415 - only if used
-
-    return scripted_connection(config)
-
-
-def _key(config: LLMConfig) -> str:
+def key_of(config: LLMConfig) -> str:
+    """The API key, or a word that stands for none: clients insist on one."""
     return config.api_key.get_secret_value() if config.api_key else _NO_KEY
 
 
-def _present(**values: Any) -> dict[str, Any]:
+def present(**values: Any) -> dict[str, Any]:
+    """The ``values`` that are not None."""
     return {name: value for name, value in values.items() if value is not None}
-
-
-_CONNECT: Final = {
-    Provider.OPENAI: _openai,
-    Provider.AZURE_OPENAI: _azure,
-    Provider.ANTHROPIC: _anthropic,
-    Provider.OLLAMA: _ollama,
-    Provider.LOCAL: _local,
-    Provider.SCRIPTED: _scripted,
-}

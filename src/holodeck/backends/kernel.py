@@ -1,4 +1,4 @@
-"""Semantic Kernel, imported late and muted.
+"""Semantic Kernel, imported late, muted, and no more of it than is used.
 
 Two things are kept from it. Its own GenAI telemetry (an older draft of the conventions) is switched off while it is imported, so that each
 model call has exactly one ``chat`` span. And its settings classes read a ``.env`` file of the working directory by default: every connector
@@ -16,6 +16,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any, Final
 
+from holodeck.backends.packages import on_demand
+
 __all__ = ["NO_ENV_FILE", "load"]
 
 NO_ENV_FILE: Final = os.devnull
@@ -23,6 +25,7 @@ _SWITCHES: Final = (
     "SEMANTICKERNEL_EXPERIMENTAL_GENAI_ENABLE_OTEL_DIAGNOSTICS",
     "SEMANTICKERNEL_EXPERIMENTAL_GENAI_ENABLE_OTEL_DIAGNOSTICS_SENSITIVE",
 )
+_READS_SWITCHES: Final = "semantic_kernel.utils.telemetry.model_diagnostics.decorators"
 _lock = threading.Lock()
 _loaded: dict[str, Any] = {}
 
@@ -30,7 +33,8 @@ _loaded: dict[str, Any] = {}
 def load(module: str = "semantic_kernel") -> Any:
     """Import a module of Semantic Kernel, or one of HoloDeck's that needs it; safe from any thread, and free after the first time."""
     if module not in _loaded:
-        with _lock, _muted():
+        with _lock, _muted(), on_demand("semantic_kernel", "openai.types"):
+            importlib.import_module(_READS_SWITCHES)  # now, while they are off, and not when a part that is loaded later needs it
             _loaded[module] = importlib.import_module(module)
     return _loaded[module]
 

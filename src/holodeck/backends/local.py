@@ -15,8 +15,9 @@ from pathlib import Path
 from typing import Any, Final
 from urllib.request import ProxyHandler, Request, build_opener
 
-from holodeck.backends.connectors import Connection, openai_connection
+from holodeck.backends.connectors import Connection
 from holodeck.backends.model_store import MODELS, resolve
+from holodeck.backends.openai import connection_to
 from holodeck.errors import ConfigError
 from holodeck.models.llm import LLMConfig
 
@@ -35,7 +36,7 @@ def local_connection(config: LLMConfig, environ: Mapping[str, str]) -> Connectio
     path = resolve(config, environ)
     server, key = _start(path)
     address = server.listening_address
-    connection = openai_connection(config, f"{address}/v1", key, through_proxy=False)
+    connection = connection_to(config, f"{address}/v1", key, through_proxy=False)
     connection.url = ""  # in this process: there is no server to name
     connection.tools = _supports_tools(address, key)
     holder = [server]

@@ -6,28 +6,32 @@ Deterministic, without key and network; used by tests, CI, demonstrations and th
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Callable, Sequence
+import functools
+import itertools
+import json
+from collections.abc import AsyncGenerator, Iterator, Mapping, Sequence
 from contextvars import ContextVar
-from typing import Any, ClassVar, Final
-from uuid import uuid4
+from typing import Any, Final
 
 from pydantic import PrivateAttr
 from semantic_kernel.connectors.ai.chat_completion_client_base import ChatCompletionClientBase
 from semantic_kernel.connectors.ai.completion_usage import CompletionUsage
-from semantic_kernel.connectors.ai.function_calling_utils import update_settings_from_function_call_configuration
 from semantic_kernel.connectors.ai.prompt_execution_settings import PromptExecutionSettings
 from semantic_kernel.contents import AuthorRole, ChatHistory, FunctionCallContent, StreamingChatMessageContent, StreamingTextContent
 from semantic_kernel.contents.utils.finish_reason import FinishReason
 
-from holodeck.backends.connectors import Connection, settings_with_tools
-from holodeck.backends.script import Fault, Reply, Script, load_script
+from holodeck.backends.connectors import Connection
+from holodeck.backends.expectation import ModelRequest, request_of, text_difference
+from holodeck.backends.script import REQUEST_DIFFERS, SCRIPT_EXHAUSTED, Fault, Recorded, Reply, Script, ScriptedUsage, load_script
 from holodeck.errors import BackendError
+from holodeck.lib.validation import shorten
 from holodeck.models.llm import LLMConfig
 from holodeck.models.tool_execution import ToolSpec
 
 __all__ = ["scripted_connection"]
 
 _CONVERSATION: ContextVar[str] = ContextVar("conversation", default="")
+_TOOLS: ContextVar[Sequence[ToolSpec]] = ContextVar("tools", default=())
 _FOREVER: Final = 3600.0
 
 
@@ -47,30 +51,12 @@ class APIError(ScriptedFault):
     """An error event in the stream, under the name that the providers' clients give it."""
 
 
-class ScriptedSettings(PromptExecutionSettings):
-    """Settings of a scripted request."""
-
-    tools: list[dict[str, Any]] | None = None
-    tool_choice: Any | None = None
-
-
 class ScriptedChatCompletion(ChatCompletionClientBase):
     """A connector that reads its replies from a script; each conversation has its own place in it."""
 
-    SUPPORTS_FUNCTION_CALLING: ClassVar[bool] = True
     script: Script
     _used: dict[str, set[int]] = PrivateAttr(default_factory=dict)
-
-    def get_prompt_execution_settings_class(self) -> type[PromptExecutionSettings]:
-        """Settings that can hold tools."""
-        return ScriptedSettings
-
-    def _update_function_choice_settings_callback(self) -> Callable[..., None]:
-        callback: Callable[..., None] = update_settings_from_function_call_configuration
-        return callback
-
-    def _reset_function_choice_settings(self, settings: Any) -> None:
-        settings.tools = settings.tool_choice = None
+    _answers: Iterator[int] = PrivateAttr(default_factory=lambda: itertools.count(1))
 
     async def _inner_get_streaming_chat_message_contents(
         self,
@@ -78,7 +64,7 @@ class ScriptedChatCompletion(ChatCompletionClientBase):
         settings: PromptExecutionSettings,  # noqa: ARG002 - Semantic Kernel's signature
         function_invoke_attempt: int = 0,  # noqa: ARG002 - as above
     ) -> AsyncGenerator[list[StreamingChatMessageContent], None]:
-        reply = self._choose(chat_history)
+        reply = self._reply(request_of(chat_history, _TOOLS.get()))
         await asyncio.sleep(reply.delay)
         for number, chunk in enumerate(self._chunks(reply)):
             if reply.fault and number >= reply.fault.after:
@@ -89,22 +75,20 @@ class ScriptedChatCompletion(ChatCompletionClientBase):
         if reply.fault is not None:
             await _fail(reply.fault)
 
-    def _choose(self, history: ChatHistory) -> Reply:
-        users = [n for n, m in enumerate(history.messages) if m.role is AuthorRole.USER]
-        last = users[-1] if users else -1
-        rounds = 1 + sum(m.role is AuthorRole.ASSISTANT for m in history.messages[last + 1 :])
-        text = history.messages[last].content if users else ""
-        reply = self.script.choose(self._used.setdefault(_CONVERSATION.get(), set()), text, rounds)
-        if reply is None:
-            raise BackendError(
-                f"the script has no reply left for request {rounds} of this turn: add one to its 'replies'",
-                error_type="script_exhausted",
-                summary="the script has no reply left",
-            )
+    def _reply(self, request: ModelRequest) -> Reply:
+        recorded = self.script.recorded
+        redact = recorded.redact if recorded else str
+        number = self.script.choose(self._used.setdefault(_CONVERSATION.get(), set()), redact(request.user), request.round)
+        if number is None:
+            raise _exhausted(self.script, request)
+        reply = self.script.replies[number]
+        differences = [*_recorded_differences(recorded, request), *(reply.expect.differences(request, redact) if reply.expect else ())]
+        if differences:
+            raise _differs(self.script.place(number), differences)
         return reply
 
     def _chunks(self, reply: Reply) -> list[StreamingChatMessageContent]:
-        identity = f"scripted-{uuid4().hex[:12]}"
+        identity = _Identity(reply.id or f"scripted-{next(self._answers)}", reply.model or self.ai_model_id, _cache_usage(reply))
         chunks = [self._chunk([StreamingTextContent(choice_index=0, text=piece)], identity) for piece in reply.pieces]
         for index, call in enumerate(reply.tool_calls):
             arguments: Any = call.raw if call.raw is not None else call.arguments
@@ -115,23 +99,71 @@ class ScriptedChatCompletion(ChatCompletionClientBase):
         chunks.append(self._last(reply, identity))
         return chunks
 
-    def _last(self, reply: Reply, identity: str) -> StreamingChatMessageContent:
+    def _last(self, reply: Reply, identity: _Identity) -> StreamingChatMessageContent:
         reason = reply.finish_reason or ("tool_calls" if reply.tool_calls else "stop")
         usage = _usage(reply)
         return self._chunk([], identity, finish_reason=FinishReason(reason), metadata={"usage": usage} if usage else {})
 
-    def _chunk(self, items: list[Any], identity: str, **more: Any) -> StreamingChatMessageContent:
-        inner = _Identity(identity, self.ai_model_id)
+    def _chunk(self, items: list[Any], identity: _Identity, **more: Any) -> StreamingChatMessageContent:
         return StreamingChatMessageContent(
-            role=AuthorRole.ASSISTANT, choice_index=0, items=items, ai_model_id=self.ai_model_id, inner_content=inner, **more
+            role=AuthorRole.ASSISTANT, choice_index=0, items=items, ai_model_id=self.ai_model_id, inner_content=identity, **more
         )
 
 
 class _Identity:
     """What a provider's chunk carries beside its content."""
 
-    def __init__(self, identity: str, model: str) -> None:
-        self.id, self.model = identity, model
+    def __init__(self, identity: str, model: str, usage: Any = None) -> None:
+        self.id, self.model, self.usage = identity, model, usage
+
+
+class _CacheUsage:
+    """Token counts in Anthropic's form, the only one that knows what was written to a cache."""
+
+    def __init__(self, usage: ScriptedUsage) -> None:
+        self.output_tokens = usage.completion_tokens
+        self.cache_read_input_tokens, self.cache_creation_input_tokens = usage.cached_tokens, usage.cache_write_tokens
+        self.input_tokens = max(usage.prompt_tokens - (usage.cached_tokens or 0) - (usage.cache_write_tokens or 0), 0)
+
+
+def _cache_usage(reply: Reply) -> _CacheUsage | None:
+    return _CacheUsage(reply.usage) if reply.usage is not None and reply.usage.cache_write_tokens is not None else None
+
+
+def _exhausted(script: Script, request: ModelRequest) -> BackendError:
+    what = f"{script.place()}: the script has no reply left for request {request.round} of this turn ({shorten(request.user, 60)!r})"
+    return BackendError(
+        f"{what}: add one to its 'replies'", error_type=SCRIPT_EXHAUSTED, summary="the script has no reply left for the request"
+    )
+
+
+def _differs(place: str, differences: list[str]) -> BackendError:
+    return BackendError(
+        "\n".join([f"{place}: the request is not the one that this reply expects", *differences]),
+        error_type=REQUEST_DIFFERS,
+        summary="the request is not the one that the script expects",
+    )
+
+
+def _recorded_differences(recorded: Recorded | None, request: ModelRequest) -> Iterator[str]:
+    """How the system prompt and the tools differ from when the recording was made."""
+    if recorded is None:
+        return
+    if request.instructions is not None and (now := recorded.redact(request.instructions)) != (recorded.instructions or ""):
+        yield f"instructions:\n{text_difference(recorded.instructions or '', now)}"
+    before = {tool.name: tool for tool in recorded.tools}
+    for tool in request.tools:
+        if tool.name in before and (old := _definition(before[tool.name])) != (new := recorded.redact(_definition(tool))):
+            yield f"tool {tool.name}:\n{text_difference(old, new)}"
+
+
+@functools.lru_cache(maxsize=256)
+def _written(definition: bytes) -> str:
+    return json.dumps(json.loads(definition), indent=1, sort_keys=True, ensure_ascii=False)
+
+
+def _definition(tool: ToolSpec) -> str:
+    return _written(tool.model_dump_json(include={"description", "parameters"}).encode())
 
 
 def _usage(reply: Reply) -> CompletionUsage | None:
@@ -146,6 +178,8 @@ def _usage(reply: Reply) -> CompletionUsage | None:
 
 
 async def _fail(fault: Fault) -> None:
+    if fault.error_type is not None:
+        raise BackendError(fault.message, error_type=fault.error_type, summary="the provider failed when this was recorded")
     if fault.status is not None:
         raise ScriptedFault("scripted fault", fault.status)
     match fault.kind:
@@ -163,19 +197,21 @@ async def _fail(fault: Fault) -> None:
             return
 
 
-def scripted_connection(config: LLMConfig) -> Connection:
+def scripted_connection(config: LLMConfig, environ: Mapping[str, str]) -> Connection:
     """A connection to the script of ``config``.
 
     Raises:
         AgentFileError: The script is wrong.
     """
+    del environ
     assert config.script is not None
     service = ScriptedChatCompletion(
         ai_model_id=config.name or config.script.stem, service_id="scripted", script=load_script(config.script)
     )
 
     def settings(tools: Sequence[ToolSpec]) -> PromptExecutionSettings:
-        return settings_with_tools(ScriptedSettings(), tools)
+        _TOOLS.set(tools)  # a script needs no provider's form of them
+        return PromptExecutionSettings()
 
     def begin(conversation: str) -> None:
         _CONVERSATION.set(conversation)

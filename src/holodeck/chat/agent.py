@@ -60,7 +60,7 @@ class Agent:
         self._make_telemetry, self._telemetry = make_telemetry, None
         self.settings = settings
         self.backend = create_backend(config.model, environ)
-        self.backend.check()
+        self.backend.check(config.name)
         self._others = {id(t.model): create_backend(t.model, environ) for t in config.tools if isinstance(t, PromptTool) and t.model}
         self.toolbox = Toolbox(
             config.tools, directory, agent_file=file, line_of=line_of, traceparent=_traceparent(), on_progress=on_progress
@@ -88,6 +88,17 @@ class Agent:
     def backend_for(self, model: LLMConfig | None) -> Backend:
         """The backend of a prompt tool's own model, or the agent's."""
         return self.backend if model is None else self._others[id(model)]
+
+    def intercept(self, backend: Callable[[Backend], Backend], toolbox: Callable[[Toolbox], Toolbox]) -> None:
+        """Put something between the agent and its models and tools, e.g. what records them; before :meth:`open`.
+
+        Args:
+            backend: Given the agent's own backend, then those of prompt tools that have their own; returns what is asked instead.
+            toolbox: Given the toolbox; returns what is called instead.
+        """
+        self.backend = backend(self.backend)
+        self._others = {key: backend(other) for key, other in self._others.items()}
+        self.toolbox = toolbox(self.toolbox)
 
     async def open(self) -> None:
         """Load Semantic Kernel and the provider's client, start the MCP servers. Idempotent.

@@ -222,7 +222,7 @@ class Turn:
                 raise ToolError(error.message, error_type=error.error_type) from error
             return reply.text
 
-        return CallContext(ask=ask, traceparent=traceparent or None)
+        return CallContext(ask=ask, traceparent=traceparent or None, conversation=str(self._session.session_id))
 
     def _answered(self, before: int) -> TurnResult:
         text = self._done.text

@@ -89,8 +89,8 @@ def check_file(path: Path) -> None:
         raise ValueError(f"cannot be read: {error.strerror}") from error
 
 
-def read_text(path: Path) -> str:
-    """The text of a file of at most 1 MB in UTF-8; a byte order mark is left out.
+def read_text(path: Path, *, limit: int = MAX_FILE_BYTES) -> str:
+    """The text of a file of at most ``limit`` bytes in UTF-8; a byte order mark is left out.
 
     Raises:
         ValueError: It is missing, not a file, cannot be read, is too large, or is not text; the message, which leaves the path out,
@@ -99,11 +99,11 @@ def read_text(path: Path) -> str:
     check_file(path)
     try:
         with path.open("rb") as stream:
-            content = stream.read(MAX_FILE_BYTES + 1)
+            content = stream.read(limit + 1)
     except OSError as error:
         raise ValueError(f"cannot be read: {error.strerror}") from error
-    if len(content) > MAX_FILE_BYTES:
-        raise ValueError(f"larger than {MAX_FILE_BYTES:,} bytes: nothing that an agent reads is so long")
+    if len(content) > limit:
+        raise ValueError(f"larger than {limit:,} bytes: nothing that an agent reads is so long")
     try:
         return _printable(content.decode("utf-8-sig"))
     except UnicodeDecodeError as error:

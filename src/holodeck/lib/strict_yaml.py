@@ -14,14 +14,14 @@ from typing import TYPE_CHECKING, Any, Final
 import yaml
 
 from holodeck.errors import AgentFileError
-from holodeck.lib.document import Document, read_text
+from holodeck.lib.document import MAX_FILE_BYTES, Document, read_text
 from holodeck.lib.problems import KeyPath, dotted, one_line
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-__all__ = ["MAX_ALIASED_NODES", "MAX_DEPTH", "parse_yaml", "read_yaml"]
+__all__ = ["MAX_ALIASED_NODES", "MAX_DEPTH", "core_scalar", "parse_yaml", "read_yaml"]
 
 MAX_DEPTH: Final = 50
 """Deepest nesting of mappings and lists."""
@@ -47,15 +47,15 @@ _OPENS: Final = (yaml.MappingStartEvent, yaml.SequenceStartEvent)
 _CLOSES: Final = (yaml.MappingEndEvent, yaml.SequenceEndEvent)
 
 
-def read_yaml(path: Path) -> Document:
-    """The one mapping that the file at ``path`` holds.
+def read_yaml(path: Path, *, limit: int = MAX_FILE_BYTES) -> Document:
+    """The one mapping that the file at ``path`` holds, which is at most ``limit`` bytes long.
 
     Raises:
-        AgentFileError: It cannot be read, is larger than 1 MB, is not text, or is not strict YAML; names file, line and key.
+        AgentFileError: It cannot be read, is too large, is not text, or is not strict YAML; names file, line and key.
     """
     shown = one_line(str(path), 300)
     try:
-        text = read_text(path)
+        text = read_text(path, limit=limit)
     except ValueError as error:
         raise AgentFileError(str(error), file=shown) from error
     return parse_yaml(text, shown)

@@ -24,10 +24,12 @@ class CallContext:
     Attributes:
         ask: Sends a text to a model and returns its answer; None as the model means the agent's own. Prompt tools use it.
         traceparent: W3C ``traceparent`` of the tool's span; MCP servers get it in the request's ``_meta``.
+        conversation: Id of the conversation.
     """
 
     ask: Callable[[str, LLMConfig | None], Awaitable[str]]
     traceparent: str | None = None
+    conversation: str = ""
 
 
 class Tool(Protocol):

@@ -1,0 +1,42 @@
+"""The command records a real provider's answers and plays them again."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from support.agents import write_agent
+from support.command import Result, run
+from support.model_server import Call, ModelServer, Reply
+from support.trees import trees_in
+
+
+def chat(agent: Path, *args: str | Path, message: str = "Where is order 1042?") -> Result:
+    """One turn."""
+    return run(["chat", agent, *args, "-m", message])
+
+
+def test_what_was_recorded_plays_without_the_provider(tmp_path: Path) -> None:
+    """The same answer and the same tree of spans, with the server gone and no tool run; another question fails with a diff."""
+    with ModelServer() as server:
+        server.reply(Reply("Let me look.", tool_calls=[Call("lookup_order", {"order_id": "1042"})]), Reply("It shipped."))
+        agent = write_agent(tmp_path, server)
+        live = chat(agent, "--record", tmp_path / "rec.yaml", "--trace-file", tmp_path / "live.jsonl")
+        assert live.code == 0, live.err
+        assert f"recorded: {tmp_path / 'rec.yaml'}" in live.err
+    (tmp_path / "tools.py").write_text((tmp_path / "tools.py").read_text().replace('"shipped"', '"lost"'))
+    recording = ("--model", f"scripted/{tmp_path / 'rec.yaml'}", "--replay-tools")
+    again = chat(agent, *recording, "--trace-file", tmp_path / "again.jsonl")
+    assert (again.code, again.out) == (0, live.out), again.err
+    assert trees_in(tmp_path / "again.jsonl") == trees_in(tmp_path / "live.jsonl")
+    other = chat(agent, *recording, message="Where is order 1043?")
+    assert other.code == 1
+    assert "messages[0].text: - Where is order 1042? + Where is order 1043?" in " ".join(other.err.split())
+
+
+def test_what_cannot_be_recorded_is_said_before_the_first_turn(tmp_path: Path) -> None:
+    """A directory, --redact alone, --replay-tools without a script: one line, exit 2."""
+    agent = write_agent(tmp_path)
+    for arguments in (["--record", tmp_path], ["--redact"], ["--replay-tools"]):
+        result = chat(agent, *arguments)
+        assert (result.code, len(result.err.strip().splitlines())) == (2, 1), result.err
+        assert str(arguments[0]) in result.err
