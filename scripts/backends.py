@@ -120,6 +120,7 @@ def programs(binaries: Path) -> list[Program]:
     jaeger = Program(
         "jaeger", binaries / "jaeger", CONFIGS / "jaeger.yaml", "JAEGER", state, environment,
         links={"query API": "http://{host}:{JAEGER_QUERY_PORT}/api/v3/services (no web pages: those are in the container)"},
+        niceness=5,  # what is not stored yet waits in the collector's queue; what the collector has no time for is refused
     )  # fmt: skip
     collector = Program(
         "collector", binaries / "otelcol", CONFIGS / "config.yaml", "COLLECTOR", state, environment,

@@ -39,6 +39,7 @@ class Program:
         state: Directory of its log and pid file.
         environment: The variables it is started with.
         links: What to tell a person about it; ``{NAME}`` is a variable's value.
+        niceness: How far it stands back when processors are short.
     """
 
     name: str
@@ -48,6 +49,7 @@ class Program:
     state: Path
     environment: Mapping[str, str]
     links: Mapping[str, str] = field(default_factory=dict)
+    niceness: int = 0
     _process: subprocess.Popen[bytes] | None = field(default=None, repr=False)
 
     @property
@@ -92,8 +94,10 @@ class Program:
         """
         if self.pid() is not None:
             return
-        ports = {name: int(value) for name, value in self.variables.items() if name.startswith(self.prefix) and name.endswith("_PORT")}
-        for name, port in ports.items():
+        for name, value in self.variables.items():
+            if not (name.startswith(self.prefix) and name.endswith("_PORT")):
+                continue
+            port = port_number(name, value)
             if not free(self.variables[f"{self.prefix}_HOST"], port):
                 raise BackendError(
                     f"{self.name}: port {port} is taken{listener(port)}: stop what listens there, or choose another: make up {name}=…"
@@ -106,7 +110,7 @@ class Program:
         self.state.mkdir(parents=True, exist_ok=True)
         with self.log.open("wb") as log:
             self._process = subprocess.Popen(
-                [str(self.binary), "--config", str(self.config)],
+                ["nice", "-n", str(self.niceness), str(self.binary), "--config", str(self.config)],
                 stdin=subprocess.DEVNULL, stdout=log, stderr=log, env=dict(self.environment), cwd=self.state, start_new_session=True,
             )  # fmt: skip
         self.pid_file.write_text(f"{self._process.pid} {start_of(self._process.pid)}\n", encoding="utf-8")
@@ -153,6 +157,17 @@ class Program:
 
     def _tail(self) -> str:
         return "\n".join(self.log.read_text(encoding="utf-8", errors="replace").splitlines()[-8:])
+
+
+def port_number(name: str, value: str) -> int:
+    """A port from its variable.
+
+    Raises:
+        BackendError: It is none.
+    """
+    if not (value.isdecimal() and 0 < int(value) < 65536):
+        raise BackendError(f"{name}={value} is no port: give a number from 1 to 65535")
+    return int(value)
 
 
 def end(pid: int, number: signal.Signals) -> None:
