@@ -13,6 +13,7 @@ ROOT = Path(__file__).parents[1]
 _SECTIONS = (
     ("AgentConfig", "The agent"),
     ("LLMConfig", "`model`"),
+    ("Price", "`model.price`"),
     ("Instructions", "`instructions`"),
     ("FunctionTool", "`tools`: `type: function`"),
     ("McpTool", "`tools`: `type: mcp`"),
@@ -86,6 +87,8 @@ def render(path: Path, parts: dict[str, str]) -> str:
             return part
         begin, end = f"<!-- {name} -->\n", f"<!-- /{name} -->"
         head, _, rest = text.partition(begin)
+        if end not in rest:
+            raise SystemExit(f"{path.relative_to(ROOT)}: {end} is missing: what follows the generated part would be lost")
         text = head + begin + part + end + rest.partition(end)[2]
     return text
 

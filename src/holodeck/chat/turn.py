@@ -14,13 +14,14 @@ from dataclasses import dataclass, field
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
-from holodeck.backends import Backend
+from holodeck.backends import Backend, pricing
 from holodeck.backends.history import add_reply, add_results, as_messages, new_history, rewind
 from holodeck.backends.reply import ReplyBuilder
 from holodeck.chat.agent import Agent
 from holodeck.errors import BackendError, HoloDeckError, ToolError
 from holodeck.lib.validation import shorten, terminal_safe
 from holodeck.models.chat import ChatSession, Message, MessageRole
+from holodeck.models.cost import RequestUsage
 from holodeck.models.events import TextDelta, ToolFinished, ToolStarted, TurnError, TurnEvent, TurnResult
 from holodeck.models.exchange import ModelReply, ToolCall
 from holodeck.models.llm import LLMConfig
@@ -46,7 +47,7 @@ class _Progress:
 
     shown: list[str] = field(default_factory=list)
     round_has_text: bool = False
-    usages: list[TokenUsage | None] = field(default_factory=list)
+    requests: list[RequestUsage] = field(default_factory=list)
     executions: list[ToolExecution] = field(default_factory=list)
     first_token: float | None = None
     streaming: ReplyBuilder | None = None
@@ -57,8 +58,8 @@ class _Progress:
 
     @property
     def usage(self) -> TokenUsage | None:
-        known = [u for u in self.usages if u is not None]
-        return sum(known[1:], known[0]) if known and len(known) == len(self.usages) else None
+        known = [request.usage for request in self.requests if request.usage is not None]
+        return sum(known[1:], known[0]) if known and len(known) == len(self.requests) else None
 
 
 class Turn:
@@ -132,20 +133,24 @@ class Turn:
             summary="the limit of model requests in one turn was reached",
         )
 
-    async def _request(self, span: TurnRecorder, backend: Backend, history: ChatHistory, tools: list[ToolSpec]) -> ModelReply:
-        builder = ReplyBuilder()
+    async def _request(
+        self, span: TurnRecorder, backend: Backend, history: ChatHistory, tools: list[ToolSpec], tool: str | None = None
+    ) -> ModelReply:
+        builder, answered = ReplyBuilder(), False
+        pricing.prepare(backend.endpoint)
         shown = history is self._history
         if shown:
             self._done.round_has_text, self._done.streaming = False, builder
         with span.request(backend.endpoint, lambda: as_messages(history), tools) as recorder:
             try:
                 await backend.ask(history, tools, builder, self._on_chunk(recorder, shown=shown), str(self._session.session_id))
+                answered = True
             except asyncio.CancelledError as error:
                 raise self._stopped() from error
             finally:
                 reply = builder.reply()
                 recorder.answered(reply)
-                self._done.usages.append(reply.usage)
+                self._done.requests.append(pricing.usage_of(backend.endpoint, reply, tool, answered=answered))
         if shown:
             self._done.streaming = None
         return reply
@@ -198,7 +203,9 @@ class Turn:
         start = perf_counter()
         with span.tool(call, self._agent.toolbox.spec(call.name)) as recorder:
             try:
-                result = await self._agent.toolbox.call(call.name, call.arguments, self._call_context(span, recorder.traceparent))
+                result = await self._agent.toolbox.call(
+                    call.name, call.arguments, self._call_context(span, call.name, recorder.traceparent)
+                )
                 execution = execution.succeeded(result, perf_counter() - start)
             except ToolError as error:
                 recorder.failed(error)
@@ -212,12 +219,12 @@ class Turn:
                 self._emit(ToolFinished(call.id, execution))
         return result
 
-    def _call_context(self, span: TurnRecorder, traceparent: str) -> CallContext:
+    def _call_context(self, span: TurnRecorder, tool: str, traceparent: str) -> CallContext:
         async def ask(prompt: str, model: LLMConfig | None) -> str:
             history = new_history(None)
             history.add_user_message(prompt)
             try:
-                reply = await self._request(span, self._agent.backend_for(model), history, [])
+                reply = await self._request(span, self._agent.backend_for(model), history, [], tool)
             except BackendError as error:
                 raise ToolError(error.message, error_type=error.error_type) from error
             return reply.text
@@ -263,7 +270,8 @@ class Turn:
             number=self._number,
             tool_calls=done.executions,
             usage=done.usage,
-            model_requests=len(done.usages),
+            model_requests=len(done.requests),
+            requests=done.requests,
             duration=perf_counter() - self._start,
             time_to_first_token=done.first_token,
             **outcome,

@@ -120,15 +120,13 @@ class JsonView:
         """Write the turn."""
         if result.error is not None:
             self._streams.notes.error(result.error.message)
-        data = result.model_dump(mode="json", exclude={"number", "usage"})
-        self._write({"session_id": str(session_id), "turn": result.number, **data})
+        self._write({"session_id": str(session_id), "turn": result.number, **_fields(result)})
 
     def refuse(self, error: InputError, session_id: UUID) -> None:
         """Write an object with the reason; there was no turn."""
         self._streams.notes.error(error.message)
-        data = TurnResult(number=0).model_dump(mode="json", exclude={"number", "usage"})
         reason = {"error_type": error.error_type, "message": error.message}
-        self._write({"session_id": str(session_id), "turn": None, **data, "error": reason})
+        self._write({"session_id": str(session_id), "turn": None, **_fields(TurnResult(number=0)), "error": reason})
 
     def abandon(self) -> None:
         """Nothing is written until a turn has ended."""
@@ -136,3 +134,7 @@ class JsonView:
     def _write(self, data: dict[str, Any]) -> None:
         self._streams.answers.write(json.dumps(data) + "\n")
         self._streams.answers.flush()
+
+
+def _fields(result: TurnResult) -> dict[str, Any]:
+    return result.model_dump(mode="json", exclude={"number", "usage", "requests"}) | {"cost_usd": result.cost_usd}

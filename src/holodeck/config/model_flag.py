@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 __all__ = ["ModelOverride", "parse_model_flag"]
 
-_IDENTITY: Final = ("provider", "name", "path", "script")
+_IDENTITY: Final = ("provider", "name", "path", "script", "price")
 _OF_THE_PROVIDER: Final = ("endpoint", "api_key", "api_version")
 
 

@@ -8,6 +8,7 @@ from pydantic import Field
 
 from holodeck.models.base import Value
 from holodeck.models.chat import Message
+from holodeck.models.cost import RequestUsage, total_cost
 from holodeck.models.token_usage import TokenUsage
 from holodeck.models.tool_execution import ToolExecution
 
@@ -35,6 +36,7 @@ class TurnResult(Value):
         tool_calls: Every tool execution of the turn, in call order (also those of a turn without an answer).
         usage: Sum over the turn's model requests; None if any of them did not say.
         model_requests: How many requests went to the model.
+        requests: What each of these requests took, in the order in which they ended.
         duration: Seconds from the user's message to the end of the turn.
         time_to_first_token: Seconds to the first text of the answer; None if there was no text.
         trace_id: 32 hex digits; None when telemetry is switched off.
@@ -47,11 +49,17 @@ class TurnResult(Value):
     tool_calls: list[ToolExecution] = Field(default_factory=list)
     usage: TokenUsage | None = None
     model_requests: int = 0
+    requests: list[RequestUsage] = Field(default_factory=list)
     duration: float = 0.0
     time_to_first_token: float | None = None
     trace_id: str | None = None
     error: TurnError | None = None
     interrupted: bool = False
+
+    @property
+    def cost_usd(self) -> float | None:
+        """US dollars for all model requests of the turn; None if any of them is unknown, or if there were none."""
+        return total_cost(request.cost_usd for request in self.requests)
 
     @property
     def failed(self) -> bool:

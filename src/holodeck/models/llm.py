@@ -9,6 +9,7 @@ from typing import Self
 from pydantic import Field, SecretStr, field_validator, model_validator
 
 from holodeck.models.base import Float, Int, Strict
+from holodeck.models.cost import Price
 
 __all__ = ["LLMConfig", "Provider"]
 
@@ -39,6 +40,7 @@ class LLMConfig(Strict):
         api_key: The key; never shown.
         api_version: ``azure_openai`` only.
         timeout: Longest silence between two chunks in seconds; not a limit on the whole answer.
+        price: What tokens of this model cost, where the price list does not know or does not apply.
     """
 
     provider: Provider
@@ -52,6 +54,7 @@ class LLMConfig(Strict):
     api_key: SecretStr | None = None
     api_version: str | None = None
     timeout: Float = Field(default=60.0, gt=0)
+    price: Price | None = None
 
     @field_validator("endpoint")
     @classmethod
