@@ -24,7 +24,7 @@ CHECKED = {
     "jaeger-ingester.yaml": ("jaeger", ["jaeger-ingester.yaml"]),
     "jaeger-query.yaml": ("jaeger", ["jaeger-query.yaml"]),
 }
-PROFILES = [(), ("scale",)]
+PROFILES = [(), ("monitor",), ("scale",), ("monitor", "scale")]
 
 
 def validate(binaries: Path, program: str, configs: list[Path]) -> subprocess.CompletedProcess[str]:
@@ -115,7 +115,7 @@ def test_what_compose_starts_is_closed_pinned_and_complete(profiles: tuple[str, 
     assert all(port["host_ip"] == "127.0.0.1" for port in ports)
     assert len({port["published"] for port in ports}) == len(ports)
     for name, service in found.items():
-        assert re.search(r":\d+\.\d+\.\d+$", service["image"]), name
+        assert re.search(r":v?\d+\.\d+\.\d+$", service["image"]), name
         assert all(value not in (None, "") for value in (service.get("environment") or {}).values()), name
         mounted = [Path(volume["source"]) for volume in service.get("volumes", ()) if volume["type"] == "bind"]
         assert all(path.is_file() for path in mounted), mounted
@@ -140,6 +140,14 @@ def test_containers_listen_and_are_found(profiles: tuple[str, ...]) -> None:
     for name, service in services(*profiles).items():
         configs = [Path(v["source"]) for v in service.get("volumes", ()) if v["type"] == "bind"]
         known = {variable for path in configs for variable in re.findall(r"\$\{env:(\w+):-", path.read_text())}
-        if configs:
+        if name != "prometheus" and configs:
             assert set(service["environment"]) - {"GOMEMLIMIT"} <= known, name
             assert {value for key, value in service["environment"].items() if key.endswith("_HOST")} == {"0.0.0.0"}, name
+
+
+def test_prometheus_reads_what_the_collector_offers() -> None:
+    """Prometheus' targets are the collector's two ports, by the names of the Compose file and the defaults of the configuration."""
+    document = yaml.safe_load((CONFIGS / "prometheus.yml").read_text())
+    targets = {target for job in document["scrape_configs"] for group in job["static_configs"] for target in group["targets"]}
+    defaults = dict(re.findall(r"\$\{env:(\w+):-([^}]*)\}", (CONFIGS / "config.yaml").read_text()))
+    assert targets == {f"collector:{defaults[name]}" for name in ("COLLECTOR_PROMETHEUS_PORT", "COLLECTOR_TELEMETRY_PORT")}

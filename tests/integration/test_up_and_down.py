@@ -101,6 +101,12 @@ def test_a_port_is_taken(variables: dict[str, str]) -> None:
     assert pids(variables) == {}
 
 
+def test_a_port_that_is_none(variables: dict[str, str]) -> None:
+    """A variable that is no port is named."""
+    result = script("up", **{**variables, "COLLECTOR_GRPC_PORT": "http"})
+    assert (result.returncode, result.stderr) == (1, "COLLECTOR_GRPC_PORT=http is no port: give a number from 1 to 65535\n")
+
+
 def test_a_start_that_fails(variables: dict[str, str], tmp_path: Path) -> None:
     """A program that ends at its start is named with the end of its log, and the other one is not left running."""
     (tmp_path / "file").touch()
