@@ -21,6 +21,8 @@ __all__ = ["cost_of", "is_priced", "prepare", "usage_of"]
 
 _log = logging.getLogger(__name__)
 _AZURE: Final = "azure.ai.openai"
+_URLS: Final = {"openai": "https://api.openai.com", "anthropic": "https://api.anthropic.com"}
+"""Where a provider is if nothing else is said; known before a client is there that could be asked."""
 _LOOPBACK: Final = frozenset({"localhost", "127.0.0.1", "::1"})
 
 
@@ -79,7 +81,7 @@ def _may_be_listed(endpoint: ModelEndpoint) -> bool:
 
 
 def _url(endpoint: ModelEndpoint) -> str:
-    return endpoint.config.endpoint or (f"https://{endpoint.address}" if endpoint.address else "")
+    return endpoint.config.endpoint or (f"https://{endpoint.address}" if endpoint.address else _URLS.get(endpoint.provider, ""))
 
 
 def _listed(endpoint: ModelEndpoint, model: str, usage: TokenUsage) -> float | None:

@@ -19,6 +19,15 @@ __all__ = ["chat"]
 @click.option(
     "--max-messages", type=click.IntRange(min=1), metavar="N", default=50, show_default=True, help="End the session after N messages."
 )
+@click.option(
+    "--max-cost",
+    type=click.FloatRange(min=0, min_open=True),
+    metavar="USD",
+    help="End the session after the turn with which it has cost this many US dollars.",
+)
+@click.option(
+    "--max-tokens", type=click.IntRange(min=1), metavar="N", help="End the session after the turn with which it has taken N tokens."
+)
 @click.option("--model", metavar="PROVIDER/NAME", help="Ask this model instead of the agent file's.")
 @click.option(
     "-m", "--message", "messages", metavar="TEXT", multiple=True, help="Send TEXT and leave after the answer; may be given several times."

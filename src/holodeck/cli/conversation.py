@@ -6,6 +6,7 @@ from collections.abc import AsyncGenerator
 from contextlib import aclosing
 from typing import TYPE_CHECKING, Final
 
+from holodeck.cli.budget import Budget
 from holodeck.cli.footer import show_footer
 from holodeck.cli.tree import show_tree
 from holodeck.errors import InputError
@@ -41,10 +42,14 @@ class Conversation:
         notes: See above.
         verbose: The span tree is shown after each turn.
         quiet: No footer.
+        budget: What the turns may take.
     """
 
-    def __init__(self, session: Session, view: TurnView, notes: Notes, *, verbose: bool, quiet: bool = False) -> None:
+    def __init__(
+        self, session: Session, view: TurnView, notes: Notes, *, verbose: bool, quiet: bool = False, budget: Budget | None = None
+    ) -> None:
         self.session, self.notes = session, notes
+        self._budget = budget or Budget()
         self.turns: list[TurnResult] = []
         self.failed = self.left = False
         self._view, self._verbose, self._quiet = view, verbose, quiet
@@ -57,7 +62,7 @@ class Conversation:
     @property
     def over(self) -> bool:
         """No further message can be sent."""
-        return self.left or self.session.state is SessionState.TERMINATED
+        return self.left or self.session.state is SessionState.TERMINATED or bool(self._budget.reached)
 
     def opened(self) -> None:
         """The session is open: make its telemetry the process's, and say what is to be known about the model."""
@@ -93,6 +98,7 @@ class Conversation:
 
     def _finish(self, result: TurnResult) -> None:
         self.turns.append(result)
+        self._budget.add(result)
         self.failed = self.failed or result.failed
         self._view.finish(result, self._session_id)
         settings = self.agent.settings
@@ -109,7 +115,10 @@ class Conversation:
         return show_tree(self.notes, request, timestamps=self.agent.settings.include_timestamps)
 
     def say_limit(self) -> None:
-        """Say that the session has reached its limit, if it has."""
+        """Say that the session has reached its limit or its budget, if it has."""
+        if reached := self._budget.reached:
+            self.notes.hint(reached)
+            return
         if self.session.state is SessionState.TERMINATED:
             limit = self.session.max_messages
             self.notes.hint(f"This session has reached its limit of {limit:,} messages and ends here (--max-messages sets it).")

@@ -11,6 +11,7 @@ from rich.text import Text
 
 from holodeck.cli.console import Notes
 from holodeck.lib.validation import terminal_safe
+from holodeck.models.cost import format_usd
 from holodeck.models.events import TurnResult
 from holodeck.models.observability import TelemetrySettings
 from holodeck.models.tool_execution import ToolStatus
@@ -45,6 +46,8 @@ def facts_of(result: TurnResult, *, ascii_only: bool) -> Iterator[str]:
         yield f"first token {format_duration(result.time_to_first_token, ascii_only=ascii_only)}"
     usage = result.usage
     yield f"{format_count(usage.prompt_tokens)} + {format_count(usage.completion_tokens)} tokens" if usage else "tokens unknown"
+    if result.cost_usd is not None:
+        yield format_usd(result.cost_usd)
     if calls := result.tool_calls:
         failed = sum(call.status is ToolStatus.FAILED for call in calls)
         yield f"{len(calls)} tool{'s' * (len(calls) > 1)}" + (f" ({failed} failed)" if failed else "")

@@ -13,6 +13,7 @@ from typing import Any, Final, Self
 from pydantic import ValidationError
 
 from holodeck.api import Agent, Session, load_agent
+from holodeck.cli.budget import Budget
 from holodeck.cli.console import Streams, streams_for_lines, streams_for_terminal
 from holodeck.cli.conversation import Conversation
 from holodeck.cli.lines import Lines
@@ -45,6 +46,8 @@ class ChatOptions:
         redact: ``--redact``.
         replay_tools: ``--replay-tools``.
         as_json: ``--json``.
+        max_cost: ``--max-cost``, US dollars.
+        max_tokens: ``--max-tokens``.
     """
 
     config: ChatConfig
@@ -57,6 +60,8 @@ class ChatOptions:
     redact: bool = False
     replay_tools: bool = False
     as_json: bool = False
+    max_cost: float | None = None
+    max_tokens: int | None = None
 
     @classmethod
     def of(cls, agent: Path, *, verbose: bool, max_messages: int, observability: bool | None, **others: Any) -> Self:
@@ -127,6 +132,8 @@ class _Chat:
     def __init__(self, options: ChatOptions, streams: Streams, agent: Agent, progress: Progress, recorder: Recorder | None) -> None:
         self._options, self._streams, self._agent, self._progress = options, streams, agent, progress
         self._recorder = recorder
+        self._budget = Budget(options.max_cost, options.max_tokens)
+        self._budget.check(agent)
         self._session = Session(agent, max_messages=options.config.max_messages)
         self._stop = Stop()
         self._signals = Signals(self._ended, self._interrupted)
@@ -156,7 +163,7 @@ class _Chat:
 
     def _conversation(self, view: TurnView) -> Conversation:
         verbose, quiet = self._options.config.verbose, self._options.as_json
-        return Conversation(self._session, view, self._streams.notes, verbose=verbose, quiet=quiet)
+        return Conversation(self._session, view, self._streams.notes, verbose=verbose, quiet=quiet, budget=self._budget)
 
     async def _close(self) -> None:
         await self._session.close()

@@ -7,6 +7,8 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
+from holodeck.cli.usage import show_usage
+
 if TYPE_CHECKING:
     from holodeck.cli.conversation import Conversation
 
@@ -93,6 +95,7 @@ COMMANDS: Final = {
     for command in (
         SlashCommand("help", "", "list what can be typed", _help),
         SlashCommand("trace", "[n]", "show the spans of turn n, by default of the last one", _trace),
+        SlashCommand("usage", "", "tokens and cost so far, by turn, model and prompt tool", show_usage),
         SlashCommand("exit", "", "leave (as do exit, quit and Ctrl-D)", _exit),
     )
 }
