@@ -122,7 +122,7 @@ def test_trace_file_of_good_and_bad_turns(tmp_path: Path) -> None:
     """--trace-file holds every span of good, failed and truncated turns, in a file for its owner only, and is appended to."""
     out = tmp_path / "t.jsonl"
     with ModelServer() as server:
-        path = write_agent(tmp_path, server, model={"timeout": 0.5})
+        path = write_agent(tmp_path, server, model={"timeout": 2})
         server.reply(Reply(tool_calls=[Call("lookup_order", {"order_id": "1"}, id="a"), Call("fails", {}, id="b")], usage=Usage(5, 5)))
         server.reply(Reply(text="done"), Fault.truncate_after(2), Fault(status=500), Fault.silence())
         done = run(["chat", path, "--trace-file", out, "-m", "one", "-m", "two", "-m", "three", "-m", "four"], env={"OPENAI_API_KEY": "k"})

@@ -1,5 +1,6 @@
 """Trees out of spans in any order."""
 
+import gc
 import random
 import time
 
@@ -96,8 +97,12 @@ def test_building_takes_time_in_proportion() -> None:
         build_trees(spans)
         return time.process_time() - began
 
-    for parent in (0, None):
-        assert cost(20_000, parent) < 40 * max(min(cost(2_000, parent) for _ in range(3)), 0.001)
+    gc.disable()  # its time grows with everything else that this process holds
+    try:
+        for parent in (0, None):
+            assert min(cost(20_000, parent) for _ in range(3)) < 40 * max(min(cost(2_000, parent) for _ in range(3)), 0.001)
+    finally:
+        gc.enable()
 
 
 def test_a_turn_as_plain_data() -> None:
