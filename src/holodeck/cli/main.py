@@ -27,8 +27,11 @@ __all__ = ["COMMANDS", "cli", "main", "run"]
 
 COMMANDS = {
     "chat": LazyCommand("holodeck.cli.chat_command:chat", "Talk to an agent."),
+    "test": LazyCommand("holodeck.cli.test_command:test", "Run an agent's test cases."),
     "init": LazyCommand("holodeck.cli.init_command:init", "Write a small agent that runs at once."),
-    "schema": LazyCommand("holodeck.cli.schema_command:schema", "Print the JSON Schema of agent files."),
+    "schema": LazyCommand(
+        "holodeck.cli.schema_command:schema", "Print the JSON Schema of agent files, of files of test cases, or of scripts."
+    ),
     "models": LazyCommand("holodeck.cli.models_command:models", "List and fetch models that run on this machine."),
 }
 """Every command; what is listed here costs nothing until it is used."""
@@ -153,10 +156,10 @@ def _leave(code: int) -> NoReturn:
     for stream in streams:
         with suppress(OSError, ValueError):
             stream.flush()
-    if "holodeck.cli.run" not in sys.modules:
+    if not {"holodeck.cli.run", "holodeck.cli.testing"} & sys.modules.keys():
         sys.exit(code)
-    # A chat has Semantic Kernel loaded, which takes about half a second to be taken apart, or is still loading it, in a worker thread that
-    # the interpreter would wait for. Everything of ours is closed by now.
+    # A chat or a test run has Semantic Kernel loaded, which takes half a second to be taken apart, or is still loading it, in a worker
+    # thread that the interpreter would wait for. Everything of ours is closed by now.
     import atexit  # noqa: PLC0415 - only the way out of a chat needs it
 
     with suppress(Exception):

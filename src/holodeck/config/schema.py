@@ -14,9 +14,9 @@ from holodeck.models import agent, llm, observability
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-__all__ = ["agent_schema"]
+__all__ = ["DIALECT", "agent_schema", "describe"]
 
-_DIALECT: Final = "https://json-schema.org/draft/2020-12/schema"
+DIALECT: Final = "https://json-schema.org/draft/2020-12/schema"
 _ATTRIBUTE: Final = re.compile(r"^    (?P<names>\w+(?:, \w+)*): (?P<text>.*(?:\n {8}.*)*)", re.MULTILINE)
 _REFERENCE: Final = {"type": "string", "pattern": r"\$\{.+\}", "description": "From the environment: ${VAR}."}
 # pydantic leaves its own words where a limit stands on a validated optional number.
@@ -34,11 +34,11 @@ def agent_schema() -> dict[str, Any]:
     definitions = schema.pop("$defs")
     sections = {"AgentConfig": schema, **definitions}
     for name, section in sections.items():
-        _describe(section, _models().get(name))
+        describe(section, _models().get(name))
         _allow_references(section, definitions)
     _allow_ignored(sections)
     schema["properties"]["tools"]["items"] = _tool_items(schema["properties"]["tools"]["items"])
-    return {"$schema": _DIALECT, "title": "HoloDeck agent file", **{k: v for k, v in schema.items() if k != "title"}, "$defs": definitions}
+    return {"$schema": DIALECT, "title": "HoloDeck agent file", **{k: v for k, v in schema.items() if k != "title"}, "$defs": definitions}
 
 
 def _models() -> dict[str, type[BaseModel]]:
@@ -46,7 +46,7 @@ def _models() -> dict[str, type[BaseModel]]:
     return {value.__name__: value for value in found if isinstance(value, type) and issubclass(value, BaseModel)}
 
 
-def _describe(section: dict[str, Any], model: type[BaseModel] | None) -> None:
+def describe(section: dict[str, Any], model: type[BaseModel] | None) -> None:
     """Put the docstring's parts where editors look: its first paragraph on the section, each attribute on its property."""
     if model is None:
         return

@@ -1,0 +1,172 @@
+"""A test run from its arguments to its exit code: load, run, report."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass, replace
+from fnmatch import fnmatchcase
+from pathlib import Path
+from typing import Any, Final
+
+from holodeck.cli.console import Notes, Streams, streams_for_lines
+from holodeck.cli.quiet import mute_libraries
+from holodeck.cli.test_report import Report, TestProgress
+from holodeck.errors import ConfigError, SettingError
+from holodeck.testing.cases import (
+    AgentSource,
+    Baseline,
+    CaseResult,
+    PlannedCase,
+    find_case_files,
+    load_baseline,
+    load_cases,
+    run_cases,
+    save_baseline,
+    write_junit,
+)
+from holodeck.testing.cases.baseline import DEFAULT_TOLERANCE, Tolerance
+
+__all__ = ["TestOptions", "run_test"]
+
+_FAILED: Final = 1
+_UNUSABLE: Final = 2
+_NOTHING_RAN: Final = 5
+_TEST_CASES: Final = ("'test_cases' is not acted upon", "'evaluations' is not acted upon")
+"""Warnings of the agent file that are not true here, or that concern test cases and are said of them."""
+
+
+@dataclass(frozen=True)
+class TestOptions:
+    """What the command line says; see ``holodeck test --help``."""
+
+    __test__ = False  # pytest takes a name like this for a class of tests
+
+    agent: Path
+    cases: tuple[Path, ...] = ()
+    pattern: str | None = None
+    jobs: int = 1
+    repeat: int = 1
+    pass_rate: float | None = None
+    model: str | None = None
+    replay_tools: bool = False
+    baseline: Path | None = None
+    update: bool = False
+    tolerance: tuple[str, ...] = ()
+    junit_xml: Path | None = None
+    observability: bool | None = None
+    trace_file: Path | None = None
+    capture_content: bool | None = None
+    verbose: bool = False
+
+    def check(self) -> None:
+        """Refuse what means nothing.
+
+        Raises:
+            ConfigError: An option needs another one.
+        """
+        if self.update and self.baseline is None:
+            raise SettingError("--update: name the file that is written with --baseline FILE")
+        if self.tolerance and self.baseline is None:
+            raise SettingError("--tolerance: name the file that is compared with --baseline FILE")
+        if not self.agent.is_file():
+            raise ConfigError(f"Agent config not found: {self.agent}: name an agent's YAML file")
+        for option, path in (("--junit-xml", self.junit_xml), ("--baseline", self.baseline)):
+            if path is not None and (path.is_dir() or not path.absolute().parent.is_dir()):
+                raise SettingError(f"{option} {path}: cannot be written: name a file in a directory that exists")
+
+
+def run_test(options: TestOptions) -> int:
+    """Run the cases and say the exit code.
+
+    Raises:
+        ConfigError: Something is not usable; no case has run.
+    """
+    options.check()
+    streams = streams_for_lines()
+    mute_libraries(streams.notes, verbose=options.verbose)
+    tolerance = _tolerance(options.tolerance)
+    baseline = _baseline(options)
+    cases, warnings = load_cases(find_case_files(options.agent, options.cases), options.agent)
+    chosen = [_with_rate(case, options.pass_rate) for case in cases if _matches(case, options.pattern)]
+    report = Report(Notes(streams.answers), streams.notes)
+    source = _source(options)
+    results = _run(chosen, source, options, streams)
+    report.warn([*warnings, *(line for line in source.warnings if not line.endswith(_TEST_CASES))])
+    return _finished(results, baseline, tolerance, options, report)
+
+
+def _source(options: TestOptions) -> AgentSource:
+    shared = {
+        "observability": options.observability,
+        "capture_content": options.capture_content,
+        "trace_file": options.trace_file,
+    }
+    return AgentSource(options.agent, options.model, options.replay_tools, shared)
+
+
+def _run(cases: list[PlannedCase], source: AgentSource, options: TestOptions, streams: Streams) -> list[CaseResult]:
+    if not cases:
+        return []
+
+    async def run() -> list[CaseResult]:
+        try:
+            with TestProgress(streams.notes, len(cases)) as progress:
+                return await run_cases(cases, source, jobs=options.jobs, repeat=options.repeat, on_done=progress.done)
+        finally:
+            for sentence in filter(None, (report.sentence() for report in await source.close())):
+                streams.notes.warning(sentence)
+
+    with asyncio.Runner() as runner:
+        return runner.run(run())
+
+
+def _finished(
+    results: list[CaseResult], baseline: Baseline | None, tolerance: Tolerance | None, options: TestOptions, report: Report
+) -> int:
+    if not results:
+        report.nothing(bool(options.pattern))
+        return _NOTHING_RAN
+    if baseline is not None and not options.update:
+        for result in results:
+            result.drift = baseline.compare(result, tolerance)
+    report.show(results, repeated=options.repeat > 1)
+    if options.junit_xml is not None:
+        write_junit(options.junit_xml, results)
+    if any(result.problem for result in results):
+        return _UNUSABLE
+    if not all(result.passed for result in results):
+        return _FAILED
+    if options.baseline is not None and options.update:
+        save_baseline(options.baseline, results, baseline, tolerance)
+        report.accepted(options.baseline, len(results))
+    return 0
+
+
+def _baseline(options: TestOptions) -> Baseline | None:
+    if options.baseline is None or (options.update and not options.baseline.exists()):
+        return None
+    return load_baseline(options.baseline)
+
+
+def _tolerance(values: tuple[str, ...]) -> Tolerance | None:
+    known: dict[str, Any] = DEFAULT_TOLERANCE.model_dump()
+    for value in values:
+        name, _, part = value.partition("=")
+        try:
+            number = float(part.removesuffix("%")) / (100 if part.endswith("%") else 1)
+        except ValueError:
+            number = -1.0
+        if name not in known or not 0 <= number < float("inf"):
+            raise SettingError(f"--tolerance {value}: write {' or '.join(known)}, '=' and a part such as 0.2 or 20%")
+        known[name] = number
+    return Tolerance(**known) if values else None
+
+
+def _matches(case: PlannedCase, pattern: str | None) -> bool:
+    if pattern is None:
+        return True
+    return fnmatchcase(case.name, pattern) if "*" in pattern else pattern.lower() in case.name.lower()
+
+
+def _with_rate(case: PlannedCase, rate: float | None) -> PlannedCase:
+    return case if rate is None else replace(case, pass_rate=rate)
