@@ -19,7 +19,7 @@ DEVELOPS = $(VENV)/.develops-$(VERSION)
 INSTALL = PIP_CONSTRAINT=constraints.txt PIP_BUILD_CONSTRAINT=constraints.txt PIP_DISABLE_PIP_VERSION_CHECK=1 \
 	$(BIN)/python -m pip install --quiet --only-binary xllamacpp
 
-.PHONY: help venv chat demo test lint types bench backends up down pins clean
+.PHONY: help venv chat demo test soak lint types bench backends up down pins clean
 .NOTPARALLEL:
 
 help: ## list the targets (the default)
@@ -40,6 +40,9 @@ demo: $(RUNS) ## watch an agent with tools, and its spans; needs no model
 test: $(DEVELOPS) ## run the whole test suite
 	@$(BIN)/holodeck models pull smollm2 || echo 'make: the model could not be fetched: tests that talk to it are skipped' >&2
 	@$(BIN)/python -m pytest -n auto --maxprocesses 4 --dist loadfile $(ARGS)
+
+soak: $(DEVELOPS) ## run the long form of the reliability tests: many kills, long outages
+	@HOLODECK_SOAK=1 $(BIN)/python -m pytest tests/reliability $(ARGS)
 
 lint: $(DEVELOPS) ## check style, formatting and the direction of imports
 	@$(BIN)/ruff check .

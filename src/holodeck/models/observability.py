@@ -18,6 +18,7 @@ __all__ = [
     "OtlpConfig",
     "OtlpTarget",
     "TelemetrySettings",
+    "TelemetryStatistics",
     "TracesConfig",
 ]
 
@@ -33,7 +34,7 @@ class TracesConfig(Strict):
         sample_rate: Share of the turns that is sent, 0 to 1.
         capture_content: Prompts, replies, tool arguments and tool results are put on spans.
         redaction_patterns: RE2 patterns; what they match in content is hidden.
-        max_queue_size: Most spans that wait to be sent.
+        max_queue_size: Most spans that wait in memory where the queue on disk cannot be written.
         max_export_batch_size: Most spans in one request; at most ``max_queue_size``.
         schedule_delay_millis: Milliseconds between two requests.
     """
@@ -218,3 +219,34 @@ class TelemetrySettings(Value):
     trace_file: Path | None = None
     sources: dict[str, str] = Field(default_factory=dict)
     warnings: tuple[str, ...] = ()
+
+
+class TelemetryStatistics(Value):
+    """What became of the telemetry of one process until now: ``made + recovered = delivered + queued + rejected + dropped``.
+
+    Attributes:
+        made: Sampled spans that have ended.
+        recovered: Spans that earlier runs had left.
+        delivered: Spans that the OTLP endpoint took.
+        queued: Spans that wait.
+        rejected: Spans that the endpoint refused for good.
+        dropped: Spans that were given up, by reason: ``queue_full``, ``expired``, ``queue_damaged``, ``not_kept``, ``not_encodable``,
+            ``already_shutdown``.
+        left_out: Attributes, events and links that were over a span's limits.
+        metrics_exported, metrics_failed: Data points of metrics.
+        logs_exported, logs_failed: Log records.
+        reason: Why the last request that failed did; "" if none has.
+    """
+
+    made: int = 0
+    recovered: int = 0
+    delivered: int = 0
+    queued: int = 0
+    rejected: int = 0
+    dropped: dict[str, int] = Field(default_factory=dict)
+    left_out: int = 0
+    metrics_exported: int = 0
+    metrics_failed: int = 0
+    logs_exported: int = 0
+    logs_failed: int = 0
+    reason: str = ""

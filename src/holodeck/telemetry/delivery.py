@@ -1,123 +1,97 @@
 """How many spans were made and delivered, and why the others were not.
 
-The SDK's own answer cannot be used: ``force_flush`` returns True although the export failed. What counts is what the exporter returned.
+The SDK's own answer cannot be used: ``force_flush`` returns True although the export failed. What counts is what the collector answered.
 """
 
 from __future__ import annotations
 
-import logging
-import re
 import threading
+from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from time import monotonic
+from typing import Protocol
 
-from opentelemetry.sdk.trace import ReadableSpan, SpanProcessor
-from opentelemetry.sdk.trace.export import SpanExporter, SpanExportResult
+from holodeck.models.observability import TelemetryStatistics
 
-from holodeck.lib.validation import shorten, terminal_safe
-
-__all__ = ["Counters", "CountingExporter", "DeliveryReport", "SpanCounter", "run_bounded"]
-
-EXPORTER_LOG = "opentelemetry"
-
-_REASONS = (
-    (re.compile(r"refused|UNAVAILABLE.*connect|failed to connect", re.IGNORECASE), "connection refused: is a collector running there?"),
-    (
-        re.compile(r"name or service not known|nodename nor servname|getaddrinfo|resolution|Name resolution|DNS", re.IGNORECASE),
-        "the host name is unknown",
-    ),
-    (
-        re.compile(r"certificate|SSL|TLS|wrong version number|handshake", re.IGNORECASE),
-        "TLS failed: check the scheme (http or https) and the certificate",
-    ),
-    (re.compile(r"timed out|timeout|DEADLINE", re.IGNORECASE), "no answer in time"),
-    (re.compile(r"\b401\b|\b403\b|UNAUTHENTICATED|PERMISSION_DENIED"), "refused by the collector: check the headers (authorization)"),
-    (re.compile(r"\b404\b|UNIMPLEMENTED"), "the server has no OTLP there: check the port and the path"),
-    (re.compile(r"\b(4\d\d|5\d\d)\b"), "refused by the collector"),
-)
+__all__ = ["Counters", "DeliveryReport", "run_bounded"]
 
 
-def plain_reason(text: str) -> str:
-    """An exporter's log message as a few plain words."""
-    return next((words for pattern, words in _REASONS if pattern.search(text)), shorten(terminal_safe(text).replace("\n", " "), 120))
+class _Failure(Protocol):
+    @property
+    def reason(self) -> str: ...
 
 
-@dataclass
 class Counters:
-    """What happened to the spans of one process.
-
-    Attributes:
-        made: Finished spans, sampled ones.
-        delivered: Accepted by the OTLP endpoint.
-        failed: Given up by the exporter.
-        reason: Why the last failure failed, in plain words.
-    """
-
-    made: int = 0
-    delivered: int = 0
-    failed: int = 0
-    reason: str = ""
-    lock: threading.Lock = field(default_factory=threading.Lock, repr=False)
-
-
-class SpanCounter(SpanProcessor):
-    """Counts finished spans that are meant to be exported."""
-
-    def __init__(self, counters: Counters) -> None:
-        self._counters = counters
-
-    def on_end(self, span: ReadableSpan) -> None:
-        """Count ``span`` if it is sampled."""
-        if span.context is not None and span.context.trace_flags.sampled:
-            with self._counters.lock:
-                self._counters.made += 1
-
-
-class _Listener(logging.Handler):
-    """Remembers, for each thread, the last thing that an exporter said: its return value has no reason in it."""
+    """What became of the spans, metrics and log records of one process; thread-safe."""
 
     def __init__(self) -> None:
-        super().__init__(logging.WARNING)
-        self._said = threading.local()
+        self.reset()
 
-    def emit(self, record: logging.LogRecord) -> None:
-        self._said.text = record.getMessage()
+    def reset(self) -> None:
+        """Begin at nothing."""
+        self._lock = threading.Lock()
+        self._counts: Counter[str] = Counter()
+        self._dropped: Counter[str] = Counter()
+        self._reason = ""
 
-    def take(self) -> str:
-        text: str = getattr(self._said, "text", "")
-        self._said.text = ""
-        return text
+    def made(self, left_out: int = 0) -> None:
+        """A sampled span has ended; ``left_out`` of its attributes, events and links were over the limits."""
+        with self._lock:
+            self._counts["made"] += 1
+            if left_out:
+                self._counts["left_out"] += left_out
 
+    def recovered(self, spans: int) -> None:
+        """Spans of earlier runs were taken over."""
+        self._add("recovered", spans)
 
-class CountingExporter(SpanExporter):
-    """Passes spans on to ``inner`` and counts what became of them."""
+    def delivered(self, spans: int) -> None:
+        """The endpoint took ``spans``."""
+        self._add("delivered", spans)
 
-    def __init__(self, inner: SpanExporter, counters: Counters) -> None:
-        self._inner, self._counters = inner, counters
-        self._listener = _Listener()
-        logging.getLogger(EXPORTER_LOG).addHandler(self._listener)
+    def rejected(self, spans: int, reason: str) -> None:
+        """The endpoint did not take ``spans``, and never will."""
+        with self._lock:
+            self._counts["rejected"] += spans
+            self._reason = reason
 
-    def export(self, spans: Sequence[ReadableSpan]) -> SpanExportResult:
-        """Export ``spans``; the result is the inner exporter's."""
-        self._listener.take()
-        result = self._inner.export(spans)
-        with self._counters.lock:
-            if result is SpanExportResult.SUCCESS:
-                self._counters.delivered += len(spans)
-            else:
-                self._counters.failed += len(spans)
-                self._counters.reason = plain_reason(self._listener.take())
-        return result
+    def dropped(self, spans: int, reason: str) -> None:
+        """``spans`` were given up before they could be sent."""
+        with self._lock:
+            self._dropped[reason] += spans
 
-    def shutdown(self) -> None:
-        """Shut the inner exporter down."""
-        logging.getLogger(EXPORTER_LOG).removeHandler(self._listener)
-        self._inner.shutdown()
+    def failed(self, outcome: _Failure) -> None:
+        """A request failed; its spans stay."""
+        with self._lock:
+            self._reason = outcome.reason
 
-    def force_flush(self, timeout_millis: int = 30_000) -> bool:
-        """Flush the inner exporter."""
-        return self._inner.force_flush(timeout_millis)
+    def exported(self, signal: str, records: int, *, success: bool) -> None:
+        """An export of ``metrics`` or ``logs`` has ended."""
+        self._add(f"{signal}_{'exported' if success else 'failed'}", records)
+
+    def _add(self, name: str, number: int) -> None:
+        with self._lock:
+            self._counts[name] += number
+
+    def statistics(self, queued: int) -> TelemetryStatistics:
+        """All of it, with ``queued`` spans waiting."""
+        with self._lock:
+            counts = self._counts
+            return TelemetryStatistics(
+                made=counts["made"],
+                recovered=counts["recovered"],
+                delivered=counts["delivered"],
+                queued=queued,
+                rejected=counts["rejected"],
+                dropped=dict(self._dropped),
+                left_out=counts["left_out"],
+                metrics_exported=counts["metrics_exported"],
+                metrics_failed=counts["metrics_failed"],
+                logs_exported=counts["logs_exported"],
+                logs_failed=counts["logs_failed"],
+                reason=self._reason,
+            )
 
 
 @dataclass(frozen=True)
@@ -126,26 +100,47 @@ class DeliveryReport:
 
     Attributes:
         made: Finished spans that were to be exported.
-        delivered: Spans that the endpoint accepted.
+        delivered: Spans that the endpoint took, those of earlier runs among them.
+        kept: Spans that wait on disk for the next run.
+        rejected: Spans that the endpoint refused for good.
+        dropped: Spans that were given up.
         url: Where they went; "" if OTLP was off.
         reason: Why some were not delivered; "" if all were.
+        path: Directory in which they are kept; "" if OTLP was off.
     """
 
     made: int = 0
     delivered: int = 0
+    kept: int = 0
+    rejected: int = 0
+    dropped: int = 0
     url: str = ""
     reason: str = ""
+    path: str = ""
 
     @property
     def lost(self) -> int:
-        """Spans that were not delivered."""
-        return max(self.made - self.delivered, 0) if self.url else 0
+        """Spans that will never be delivered."""
+        return self.rejected + self.dropped
 
     def sentence(self) -> str:
-        """One plain line for the user; "" if there is nothing to say."""
-        if not self.lost:
+        """One plain line for the user; "" if everything was delivered."""
+        if not (self.kept or self.lost):
             return ""
-        return f"{self.lost} of {self.made} spans not delivered to {self.url}: {self.reason or 'no answer in time'}"
+        parts = [f"{_spans(self.delivered)} delivered"]
+        why = f"{self.reason} at {self.url}"
+        if self.rejected:
+            parts.append(f"{self.rejected} rejected" + ("" if self.kept else f" ({why})"))
+        if self.dropped:
+            parts.append(f"{self.dropped} dropped" + ("" if self.kept or self.rejected else f" ({why})"))
+        if self.kept:
+            way = "they go out with the next run, or with: holodeck trace spool flush"
+            parts.append(f"{self.kept} kept for later ({why}): {way}")
+        return ", ".join(parts)
+
+
+def _spans(number: int) -> str:
+    return "1 span" if number == 1 else f"{number or 'no'} spans"
 
 
 def run_bounded(actions: Sequence[Callable[[], object]], seconds: float) -> bool:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import logging
+import os
 import sys
-from collections.abc import Sequence
-from typing import Any, BinaryIO, Final
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, BinaryIO, Final
 
 from opentelemetry import _logs, metrics, trace
 from opentelemetry.sdk._logs import LoggerProvider, LogRecordProcessor
@@ -14,17 +16,17 @@ from opentelemetry.sdk.metrics import MeterProvider
 from opentelemetry.sdk.metrics.export import MetricReader, PeriodicExportingMetricReader
 from opentelemetry.sdk.resources import Resource
 from opentelemetry.sdk.trace import SpanLimits, SpanProcessor, TracerProvider
-from opentelemetry.sdk.trace.export import BatchSpanProcessor, SimpleSpanProcessor
+from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.id_generator import IdGenerator
 from opentelemetry.sdk.version import __version__ as sdk_version
 from opentelemetry.trace import SpanContext
 from opentelemetry.util.genai.handler import TelemetryHandler
 
 from holodeck.models.chat import ChatSession, Message
-from holodeck.models.observability import TelemetrySettings
-from holodeck.telemetry.delivery import Counters, CountingExporter, DeliveryReport, SpanCounter, run_bounded
+from holodeck.models.observability import OtlpTarget, TelemetrySettings, TelemetryStatistics
+from holodeck.telemetry.delivery import Counters, DeliveryReport, run_bounded
 from holodeck.telemetry.evaluation import Evaluation, record_evaluation
-from holodeck.telemetry.exporters import log_exporter, metric_exporter, span_exporter
+from holodeck.telemetry.exporters import log_exporter, metric_exporter
 from holodeck.telemetry.gate import Gate
 from holodeck.telemetry.logs import OtlpLogHandler
 from holodeck.telemetry.recent import RecentTraces
@@ -32,6 +34,9 @@ from holodeck.telemetry.recorder import TurnRecorder
 from holodeck.telemetry.sampling import make_sampler
 from holodeck.telemetry.semconv import SCOPE
 from holodeck.version import __version__
+
+if TYPE_CHECKING:
+    from holodeck.telemetry.spool.queue import SpanQueue
 
 __all__ = ["Telemetry", "create_telemetry"]
 
@@ -46,7 +51,8 @@ class Telemetry:
         settings: What it was made from.
         gate: What may enter telemetry.
         recent: The last turns; None where none are kept.
-        counters: Spans made, delivered, failed.
+        counters: What became of spans, metrics and log records.
+        notices: What the user should know about the delivery of telemetry, one line each; new ones come at the end, from any thread.
     """
 
     def __init__(
@@ -58,8 +64,12 @@ class Telemetry:
         *,
         recent: RecentTraces | None = None,
         counters: Counters | None = None,
+        notices: list[str] | None = None,
+        queue: SpanQueue | None = None,
     ) -> None:
         self.settings, self.recent, self.counters = settings, recent, counters or Counters()
+        self.notices = notices if notices is not None else []
+        self._queue = queue
         self.gate = _gate(settings)
         self._providers = (tracer_provider, meter_provider, logger_provider)
         self._handler = TelemetryHandler(*self._providers, instrumentation_scope_name=SCOPE, instrumentation_scope_version=__version__)
@@ -76,7 +86,8 @@ class Telemetry:
 
     def turn(self, session: ChatSession, number: int, message: Message, previous: SpanContext | None = None) -> TurnRecorder:
         """A turn begins: open the root span of its trace; ``previous`` is the root of the turn before."""
-        return TurnRecorder(self._handler, self.gate, session, number, message, previous)
+        opened = self._queue.opened if self._queue is not None else None
+        return TurnRecorder(self._handler, self.gate, session, number, message, previous, opened)
 
     def evaluated(self, evaluation: Evaluation, turn: SpanContext) -> None:
         """A turn has been judged: ``gen_ai.evaluation.result``, in the trace of the turn whose root is ``turn``."""
@@ -99,16 +110,60 @@ class Telemetry:
         metrics.set_meter_provider(self._providers[1])
         _logs.set_logger_provider(self._providers[2])
 
+    def statistics(self) -> TelemetryStatistics:
+        """What became of spans, metrics and log records until now."""
+        return self.counters.statistics(self._queue.queued if self._queue is not None else 0)
+
+    def flush(self, seconds: float = SHUTDOWN_SECONDS) -> bool:
+        """Send the spans that wait, now and for at most ``seconds``; True if none is left."""
+        return self._queue.flush(seconds) if self._queue is not None else True
+
     def shutdown(self, seconds: float = SHUTDOWN_SECONDS) -> DeliveryReport:
         """Export what is left within ``seconds`` and say what became of the spans. Idempotent."""
         if self._log_handler is not None:
             logging.getLogger(SCOPE).removeHandler(self._log_handler)
             self._log_handler = None
         providers, self._providers = self._providers, ()  # type: ignore[assignment]
-        run_bounded([p.shutdown for p in providers if hasattr(p, "shutdown")], seconds)
-        target, counters = self.settings.traces, self.counters
-        with counters.lock:
-            return DeliveryReport(counters.made, counters.delivered, target.url if target else "", counters.reason)
+        if providers:
+            self._shut_down(*providers, seconds)
+        return self._report()
+
+    def _shut_down(self, tracers: object, meters: object, loggers: object, seconds: float) -> None:
+        sent = threading.Event()
+
+        def spans() -> None:
+            if self._queue is not None:
+                self._queue.shutdown(seconds)
+            sent.set()
+            _end(tracers)
+
+        def measurements() -> None:
+            sent.wait(seconds / 2)  # the last metrics say what became of the last spans
+            _end(meters)
+
+        run_bounded([spans, measurements, lambda: _end(loggers)], seconds)
+
+    def _report(self) -> DeliveryReport:
+        queue, target = self._queue, self.settings.traces
+        if queue is None or target is None:
+            return DeliveryReport()
+        now, kept = self.statistics(), queue.kept
+        dropped = sum(now.dropped.values())
+        return DeliveryReport(
+            made=now.made,
+            delivered=now.delivered,
+            kept=kept,
+            rejected=now.rejected,
+            dropped=dropped,
+            url=target.url,
+            reason=(now.reason or "no answer in time") if kept or now.rejected or dropped else "",
+            path=str(queue.path),
+        )
+
+
+def _end(provider: object) -> None:
+    if hasattr(provider, "shutdown"):
+        provider.shutdown()
 
 
 def _gate(settings: TelemetrySettings) -> Gate:
@@ -128,6 +183,8 @@ def create_telemetry(
     span_processors: Sequence[SpanProcessor] = (),
     metric_readers: Sequence[MetricReader] = (),
     log_processors: Sequence[LogRecordProcessor] = (),
+    environ: Mapping[str, str] | None = None,
+    on_notice: Callable[[str], None] | None = None,
 ) -> Telemetry:
     """Providers and exporters as ``settings`` say.
 
@@ -139,11 +196,20 @@ def create_telemetry(
         span_processors: Additional ones, e.g. with an in-memory exporter.
         metric_readers: Additional ones.
         log_processors: Additional ones.
+        environ: Says where and how much the queue of spans keeps (``HOLODECK_STATE_DIR``, ``HOLODECK_SPOOL_*``); ``os.environ`` by default.
+        on_notice: Called with each line of :attr:`Telemetry.notices` as it comes, from any thread.
+
+    Raises:
+        SettingError: A limit of the queue is not a number.
     """
     if settings.disabled:
         return Telemetry(settings, trace.NoOpTracerProvider(), metrics.NoOpMeterProvider(), _logs.NoOpLoggerProvider())
     resource = _resource(settings)
     counters, recent = Counters(), RecentTraces(keep_turns) if keep_turns else None
+    notices = _Notices(on_notice)
+    queue = (
+        _queue(settings, settings.traces, counters, notices.add, os.environ if environ is None else environ) if settings.traces else None
+    )
     tracers = TracerProvider(
         sampler=make_sampler(settings.sampler, settings.sampler_arg),
         resource=resource,
@@ -151,10 +217,47 @@ def create_telemetry(
         id_generator=id_generator,
         span_limits=SpanLimits(max_span_attributes=256, max_span_attribute_length=settings.attribute_length_limit),
     )
-    for processor in [*_processors(settings, counters, recent, trace_file), *span_processors]:
+    for processor in [*_processors(settings, queue, recent, trace_file), *span_processors]:
         tracers.add_span_processor(processor)
-    meters = MeterProvider([*_readers(settings), *metric_readers], resource, shutdown_on_exit=False)
-    return Telemetry(settings, tracers, meters, _logger_provider(settings, resource, log_processors), recent=recent, counters=counters)
+    meters = MeterProvider([*_readers(settings, counters), *metric_readers], resource, shutdown_on_exit=False)
+    loggers = _logger_provider(settings, resource, counters, log_processors)
+    made = Telemetry(settings, tracers, meters, loggers, recent=recent, counters=counters, notices=notices.lines, queue=queue)
+    if settings.traces is not None:
+        from holodeck.telemetry.spool.metrics import register  # noqa: PLC0415 - only where spans go out
+
+        register(meters.get_meter(SCOPE, __version__), settings.traces, made.statistics)
+    return made
+
+
+class _Notices:
+    def __init__(self, on_notice: Callable[[str], None] | None) -> None:
+        self.lines: list[str] = []
+        self._on_notice = on_notice
+
+    def add(self, line: str) -> None:
+        """Keep ``line``, unless it is the same as the last one."""
+        if self.lines[-1:] == [line]:
+            return
+        self.lines.append(line)
+        if self._on_notice is not None:
+            self._on_notice(line)
+
+
+def _queue(
+    settings: TelemetrySettings, target: OtlpTarget, counters: Counters, on_notice: Callable[[str], None], environ: Mapping[str, str]
+) -> SpanQueue:
+    from holodeck.telemetry.spool.directories import spool_settings  # noqa: PLC0415 - only where spans go out
+    from holodeck.telemetry.spool.queue import SpanQueue  # noqa: PLC0415 - as above
+
+    return SpanQueue(
+        target,
+        spool_settings(environ),
+        counters,
+        on_notice,
+        delay=settings.schedule_delay_millis / 1000,
+        most_spans=settings.max_export_batch_size,
+        memory_spans=settings.max_queue_size,
+    )
 
 
 def _resource(settings: TelemetrySettings) -> Resource:
@@ -167,13 +270,14 @@ _SDK: Final = {"telemetry.sdk.language": "python", "telemetry.sdk.name": "opente
 
 
 def _processors(
-    settings: TelemetrySettings, counters: Counters, recent: RecentTraces | None, trace_file: BinaryIO | None
+    settings: TelemetrySettings, queue: SpanQueue | None, recent: RecentTraces | None, trace_file: BinaryIO | None
 ) -> list[SpanProcessor]:
     processors: list[SpanProcessor] = [recent] if recent else []
     processors += _line_writers(settings, trace_file)
-    if settings.traces is not None:
-        exporter = CountingExporter(span_exporter(settings.traces), counters)
-        processors += [SpanCounter(counters), _batch(exporter, settings)]
+    if queue is not None:
+        from holodeck.telemetry.spool.processor import SpoolProcessor  # noqa: PLC0415 - only where spans go out
+
+        processors.append(SpoolProcessor(queue))
     return processors
 
 
@@ -188,26 +292,19 @@ def _line_writers(settings: TelemetrySettings, trace_file: BinaryIO | None) -> l
     return [SimpleSpanProcessor(exporter) for exporter in exporters]
 
 
-def _batch(exporter: CountingExporter, settings: TelemetrySettings) -> BatchSpanProcessor:
-    return BatchSpanProcessor(
-        exporter,
-        max_queue_size=settings.max_queue_size,
-        schedule_delay_millis=settings.schedule_delay_millis,
-        max_export_batch_size=settings.max_export_batch_size,
-    )
-
-
-def _readers(settings: TelemetrySettings) -> list[MetricReader]:
+def _readers(settings: TelemetrySettings, counters: Counters) -> list[MetricReader]:
     if settings.metrics is None:
         return []
-    return [PeriodicExportingMetricReader(metric_exporter(settings.metrics), export_interval_millis=settings.export_interval_ms)]
+    return [PeriodicExportingMetricReader(metric_exporter(settings.metrics, counters), export_interval_millis=settings.export_interval_ms)]
 
 
-def _logger_provider(settings: TelemetrySettings, resource: Resource, more: Sequence[LogRecordProcessor]) -> _logs.LoggerProvider:
+def _logger_provider(
+    settings: TelemetrySettings, resource: Resource, counters: Counters, more: Sequence[LogRecordProcessor]
+) -> _logs.LoggerProvider:
     if settings.logs is None and not more:
         return _logs.NoOpLoggerProvider()
     provider = LoggerProvider(resource, shutdown_on_exit=False)
-    exported = [BatchLogRecordProcessor(log_exporter(settings.logs))] if settings.logs is not None else []
+    exported = [BatchLogRecordProcessor(log_exporter(settings.logs, counters))] if settings.logs is not None else []
     for processor in [*exported, *more]:
         provider.add_log_record_processor(processor)
     return provider

@@ -8,18 +8,18 @@ of its own.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from types import TracebackType
 from typing import Any, Self
 
 from opentelemetry.context import Context
-from opentelemetry.trace import SpanContext, format_trace_id
+from opentelemetry.trace import Span, SpanContext, format_trace_id
 from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
 from opentelemetry.util.genai.handler import TelemetryHandler
 from opentelemetry.util.genai.invocation import GenAIInvocation, InferenceInvocation, LocalAgentInvocation, ToolInvocation
 from opentelemetry.util.genai.types import Error
 
-from holodeck.errors import HoloDeckError
+from holodeck.errors import HoloDeckError, ToolDenied
 from holodeck.models.chat import ChatSession, Message
 from holodeck.models.events import TurnResult
 from holodeck.models.exchange import ModelEndpoint, ModelReply, ToolCall
@@ -30,6 +30,8 @@ from holodeck.telemetry.gate import Gate
 __all__ = ["RequestRecorder", "ToolRecorder", "TurnRecorder"]
 
 Messages = Sequence[dict[str, Any]]
+Opened = Callable[[Span], None]
+"""Told of a span that has just been started and has its first attributes."""
 
 
 class _Recorder:
@@ -68,6 +70,12 @@ class _Recorder:
         """Whether anything is recorded at all; False when telemetry is switched off."""
         return self._invocation.span.is_recording()
 
+    def _open(self, opened: Opened | None, first: Mapping[str, str]) -> None:
+        """Set what is known of the span already, and tell ``opened``; otherwise the helper sets it at the end, which a crash never sees."""
+        if opened is not None and self.recording:
+            self._invocation.span.set_attributes({**first, **self._invocation.attributes})
+            opened(self._invocation.span)
+
     def _put(self, name: str, value: Any) -> None:
         if value is not None:
             self._invocation.attributes[name] = value
@@ -92,12 +100,19 @@ class RequestRecorder(_Recorder):
         endpoint: Which model is asked.
         messages: The conversation as the conventions' messages; asked for only while the gate is open.
         tools: The tools that are offered; written only while the gate is open.
+        opened: Told of the span.
     """
 
     _invocation: InferenceInvocation
 
     def __init__(
-        self, handler: TelemetryHandler, gate: Gate, endpoint: ModelEndpoint, messages: Callable[[], Messages], tools: Sequence[ToolSpec]
+        self,
+        handler: TelemetryHandler,
+        gate: Gate,
+        endpoint: ModelEndpoint,
+        messages: Callable[[], Messages],
+        tools: Sequence[ToolSpec],
+        opened: Opened | None = None,
     ) -> None:
         invocation = handler.inference(
             gate.label(endpoint.provider),
@@ -111,6 +126,7 @@ class RequestRecorder(_Recorder):
         invocation.max_tokens = endpoint.config.max_tokens
         if gate.open:
             self._put_request(messages(), tools)
+        self._open(opened, {names.CONVERSATION: invocation.conversation_id} if invocation.conversation_id else {})
 
     def _put_request(self, messages: Messages, tools: Sequence[ToolSpec]) -> None:
         system = [part for m in messages if m["role"] == "system" for part in m["parts"]]
@@ -156,16 +172,20 @@ class ToolRecorder(_Recorder):
 
     _invocation: ToolInvocation
 
-    def __init__(self, handler: TelemetryHandler, gate: Gate, agent: str, call: ToolCall, spec: ToolSpec | None) -> None:
+    def __init__(
+        self, handler: TelemetryHandler, gate: Gate, agent: str, call: ToolCall, spec: ToolSpec | None, opened: Opened | None = None
+    ) -> None:
         invocation = handler.tool(gate.label(call.name), tool_type=spec.type if spec else "function", agent_name=gate.label(agent))
         super().__init__(invocation, gate)
         invocation.tool_call_id = gate.identifier(call.id)
         if spec and spec.description:
             invocation.tool_description = gate.label(spec.description)
+        self._open(opened, {names.TOOL_CALL_ID: invocation.tool_call_id})
 
     def finished(self, execution: ToolExecution) -> None:
         """How it ended: status, seconds, and (gate open) arguments and result."""
-        self._put(names.TOOL_STATUS, execution.status.value)
+        denied = self._failure is not None and self._failure.type == ToolDenied.error_type
+        self._put(names.TOOL_STATUS, "denied" if denied else execution.status.value)
         self._put(names.TOOL_TIME, execution.execution_time)
         self._put(names.TOOL_CALL_ARGUMENTS, self._gate.structure(execution.parameters))
         if execution.result is not None:
@@ -182,12 +202,20 @@ class TurnRecorder(_Recorder):
         number: 1-based number of the turn.
         message: The user's message.
         previous: The root of the turn before, to be linked.
+        opened: Told of this span and of each below it.
     """
 
     _invocation: LocalAgentInvocation
 
     def __init__(
-        self, handler: TelemetryHandler, gate: Gate, session: ChatSession, number: int, message: Message, previous: SpanContext | None
+        self,
+        handler: TelemetryHandler,
+        gate: Gate,
+        session: ChatSession,
+        number: int,
+        message: Message,
+        previous: SpanContext | None,
+        opened: Opened | None = None,
     ) -> None:
         agent = session.agent_config
         invocation = handler.invoke_local_agent(
@@ -197,11 +225,12 @@ class TurnRecorder(_Recorder):
             context=Context(),  # a turn is a trace of its own, whatever span its caller is in
         )
         super().__init__(invocation, gate)
-        self._handler, self._session = handler, session
+        self._handler, self._session, self._opened = handler, session, opened
         self._put(names.TURN_NUMBER, number)
         self._put_opening(message)
         if previous is not None:
             invocation.span.add_link(previous, {names.LINK_TYPE: "previous_turn"})
+        self._open(opened, {names.CONVERSATION: str(session.session_id)})
 
     def _put_opening(self, message: Message) -> None:
         if description := self._session.agent_config.description:
@@ -222,11 +251,11 @@ class TurnRecorder(_Recorder):
 
     def request(self, endpoint: ModelEndpoint, messages: Callable[[], Messages], tools: Sequence[ToolSpec]) -> RequestRecorder:
         """A request to a model begins; its span is a child of the current one."""
-        return RequestRecorder(self._handler, self._gate, endpoint, messages, tools)
+        return RequestRecorder(self._handler, self._gate, endpoint, messages, tools, self._opened)
 
     def tool(self, call: ToolCall, spec: ToolSpec | None) -> ToolRecorder:
         """A tool execution begins; ``spec`` is None for a tool that is not configured."""
-        return ToolRecorder(self._handler, self._gate, self._session.agent_config.name, call, spec)
+        return ToolRecorder(self._handler, self._gate, self._session.agent_config.name, call, spec, self._opened)
 
     def finished(self, result: TurnResult) -> None:
         """The turn's totals; usage stands on ``chat`` spans only, so that a sum over all spans never doubles."""

@@ -20,6 +20,7 @@ INPUT_MESSAGES: Final = "gen_ai.input.messages"
 OUTPUT_MESSAGES: Final = "gen_ai.output.messages"
 SYSTEM_INSTRUCTIONS: Final = "gen_ai.system_instructions"
 TOOL_DEFINITIONS: Final = "gen_ai.tool.definitions"
+TOOL_CALL_ID: Final = "gen_ai.tool.call.id"
 TOOL_CALL_ARGUMENTS: Final = "gen_ai.tool.call.arguments"
 TOOL_CALL_RESULT: Final = "gen_ai.tool.call.result"
 CACHE_READ_TOKENS: Final = "gen_ai.usage.cache_read.input_tokens"
@@ -33,6 +34,14 @@ EVALUATION_NAME: Final = "gen_ai.evaluation.name"
 EVALUATION_LABEL: Final = "gen_ai.evaluation.score.label"
 EVALUATION_SCORE: Final = "gen_ai.evaluation.score.value"
 EVALUATION_EXPLANATION: Final = "gen_ai.evaluation.explanation"
+
+# SDK conventions: how the span queue fares.
+COMPONENT_TYPE: Final = "otel.component.type"
+COMPONENT_NAME: Final = "otel.component.name"
+ERROR_TYPE: Final = "error.type"
+PROCESSED: Final = "otel.sdk.processor.span.processed"
+QUEUE_SIZE: Final = "otel.sdk.processor.span.queue.size"
+EXPORTED: Final = "otel.sdk.exporter.span.exported"
 
 SESSION_STATE: Final = "holodeck.session.state"
 SESSION_MESSAGES: Final = "holodeck.session.message_count"
@@ -83,7 +92,7 @@ ATTRIBUTES: Final = (
     Attribute(MESSAGE_ROLE, "string", "Role of the message that began the turn.", "user", _TURN),
     Attribute(MESSAGE_LENGTH, "int", "Length in characters of the message that began the turn.", "24", _TURN),
     Attribute(ANSWER_LENGTH, "int", "Length in characters of the assistant's answer; absent if there is none.", "180", _TURN),
-    Attribute(TOOL_STATUS, "string", "Status of the tool execution: success or failed.", "success", ("execute_tool",)),
+    Attribute(TOOL_STATUS, "string", "Status of the tool execution: success, failed, or denied by the user.", "success", ("execute_tool",)),
     Attribute(TOOL_TIME, "double", "Seconds that the tool ran.", "0.12", ("execute_tool",)),
     Attribute(USAGE_UNAVAILABLE, "boolean", "True where the provider reported no token usage.", "true", ("chat", "invoke_agent")),
     Attribute(LINK_TYPE, "string", "What a link between spans means: previous_turn.", "previous_turn", ("link",)),

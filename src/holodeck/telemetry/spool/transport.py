@@ -1,0 +1,192 @@
+"""Sends encoded requests over HTTP or gRPC and says what came of them. Nothing is raised, nothing is tried again here."""
+
+from __future__ import annotations
+
+import gzip
+import math
+import zlib
+from email.utils import parsedate_to_datetime
+from time import time
+from typing import TYPE_CHECKING, Any, Final, Protocol
+from urllib.parse import urlsplit
+
+from holodeck.models.observability import OtlpTarget
+from holodeck.telemetry.spool.outcome import Fate, Outcome, of_grpc, of_http, of_response, plain_reason
+from holodeck.version import __version__
+
+if TYPE_CHECKING:
+    import grpc
+    import requests
+
+__all__ = ["Transport", "make_transport"]
+
+_USER_AGENT: Final = f"holodeck/{__version__}"
+_METHOD: Final = "/opentelemetry.proto.collector.trace.v1.TraceService/Export"
+_LONGEST_ANSWER: Final = 64 * 1024
+_LONGEST_WAIT: Final = 600.0
+_RETRY_INFO: Final = "google.rpc.retryinfo-bin"
+
+
+class Transport(Protocol):
+    """A way to one destination."""
+
+    def send(self, body: bytes, timeout: float) -> Outcome:
+        """Send an ``ExportTraceServiceRequest`` and wait at most ``timeout`` seconds for each step of the way."""
+
+    def close(self) -> None:
+        """Hang up, also on a request that is waiting, where that is possible."""
+
+
+def make_transport(target: OtlpTarget) -> Transport:
+    """The transport of the target's protocol; it connects with the first request."""
+    return GrpcTransport(target) if target.protocol == "grpc" else HttpTransport(target)
+
+
+class HttpTransport:
+    """OTLP over HTTP/protobuf, with the client that OpenTelemetry's exporters use: proxies and CA files of the environment count alike."""
+
+    def __init__(self, target: OtlpTarget) -> None:
+        self._target = target
+        self._session: requests.Session | None = None
+
+    def _connect(self) -> requests.Session:
+        import requests  # noqa: PLC0415 - 65 ms, behind the first request
+
+        target, session = self._target, requests.Session()
+        session.verify = str(target.certificate) if target.certificate else True
+        if target.client_certificate:
+            certificate = str(target.client_certificate)
+            session.cert = (certificate, str(target.client_key)) if target.client_key else certificate
+        encoding = {} if target.compression == "none" else {"content-encoding": target.compression}
+        own = {"content-type": "application/x-protobuf", "user-agent": _USER_AGENT, **encoding}
+        session.headers.update(own | {name.lower(): value for name, value in target.headers.items()})
+        return session
+
+    def send(self, body: bytes, timeout: float) -> Outcome:
+        """Send a request; a connection that the server had closed in between is opened again once."""
+        try:
+            if self._session is None:
+                self._session = self._connect()
+            return self._post(self._session, self._compressed(body), timeout)
+        except Exception as error:  # noqa: BLE001 - whatever fails below, a certificate file too, must not hurt the chat
+            return _of_http_error(error)
+
+    def _post(self, session: requests.Session, body: bytes, timeout: float) -> Outcome:
+        from requests.exceptions import ConnectionError as Broken  # noqa: PLC0415 - behind the first request
+        from requests.exceptions import ProxyError, SSLError, Timeout  # noqa: PLC0415 - as above
+
+        try:
+            return self._post_once(session, body, timeout)
+        except (Timeout, SSLError, ProxyError):
+            raise
+        except Broken:
+            return self._post_once(session, body, timeout)
+
+    def _post_once(self, session: requests.Session, body: bytes, timeout: float) -> Outcome:
+        # A redirect may lead to another host: it would get the headers, too.
+        with session.post(self._target.url, data=body, timeout=timeout, allow_redirects=False, stream=True) as answer:
+            said = answer.raw.read(_LONGEST_ANSWER, decode_content=True) or b""
+            if 200 <= answer.status_code < 300:
+                return of_response(said)
+            return of_http(answer.status_code, _retry_after(answer.headers.get("retry-after", "")))
+
+    def _compressed(self, body: bytes) -> bytes:
+        if self._target.compression == "gzip":
+            return gzip.compress(body, compresslevel=6, mtime=0)
+        return zlib.compress(body) if self._target.compression == "deflate" else body
+
+    def close(self) -> None:
+        """Close the connections."""
+        if self._session is not None:
+            self._session.close()
+
+
+def _of_http_error(error: Exception) -> Outcome:
+    from requests.exceptions import ConnectionError as Broken  # noqa: PLC0415 - loaded by now
+    from requests.exceptions import SSLError, Timeout  # noqa: PLC0415 - as above
+
+    reason = _safe_reason(error)
+    if isinstance(error, Timeout):
+        return Outcome(Fate.LATER, "no answer in time", "timeout", answered=False)
+    if isinstance(error, Broken) and not isinstance(error, SSLError):
+        return Outcome(Fate.LATER, reason, type(error).__name__, answered=False)
+    return Outcome(Fate.KEPT, reason, type(error).__name__, answered=False)
+
+
+def _safe_reason(error: Exception) -> str:
+    """Plain words for what is known; otherwise the error's name only, since its text may quote a header."""
+    text = f"{type(error).__name__}: {error}"
+    return plain_reason(text, unknown=f"the request could not be made ({type(error).__name__})")
+
+
+def _retry_after(text: str) -> float | None:
+    """Seconds to wait, from a ``Retry-After`` header in either form (RFC 9110, 10.2.3); at most ten minutes."""
+    try:
+        seconds = float(text)
+    except ValueError:
+        try:
+            seconds = parsedate_to_datetime(text).timestamp() - time()
+        except (ValueError, TypeError, OverflowError):
+            return None
+    return min(max(seconds, 0.0), _LONGEST_WAIT) if math.isfinite(seconds) else None
+
+
+class GrpcTransport:
+    """OTLP over gRPC; requests and answers are bytes."""
+
+    def __init__(self, target: OtlpTarget) -> None:
+        self._target = target
+        self._channel: grpc.Channel | None = None
+
+    def _connect(self) -> grpc.Channel:
+        import grpc  # noqa: PLC0415 - 19 MB, behind the first request
+
+        target = self._target
+        compression = grpc.Compression.Gzip if target.compression == "gzip" else grpc.Compression.NoCompression
+        options = [("grpc.primary_user_agent", _USER_AGENT)]
+        address = urlsplit(target.url).netloc or target.url
+        if target.insecure:
+            return grpc.insecure_channel(address, options=options, compression=compression)
+        read = [path.read_bytes() if path else None for path in (target.certificate, target.client_key, target.client_certificate)]
+        return grpc.secure_channel(address, grpc.ssl_channel_credentials(*read), options=options, compression=compression)
+
+    def send(self, body: bytes, timeout: float) -> Outcome:
+        """Send a request."""
+        import grpc  # noqa: PLC0415 - behind the first request
+
+        try:
+            if self._channel is None:
+                self._channel = self._connect()
+            call: Any = self._channel.unary_unary(_METHOD)
+            metadata = tuple((name.lower(), value) for name, value in self._target.headers.items())
+            return of_response(call(body, timeout=timeout, metadata=metadata) or b"")
+        except grpc.RpcError as error:
+            return self._failed(error)
+        except Exception as error:  # noqa: BLE001 - a certificate that cannot be read, a channel that was closed meanwhile
+            return Outcome(Fate.KEPT, _safe_reason(error), type(error).__name__, answered=False)
+
+    def _failed(self, error: Any) -> Outcome:
+        code = error.code().name
+        if code == "UNAVAILABLE":
+            self.close()  # a channel waits up to two minutes before it connects again by itself
+        retry = next((value for name, value in error.trailing_metadata() or () if name == _RETRY_INFO), None)
+        return of_grpc(code, error.details() or "", _grpc_retry_after(retry))
+
+    def close(self) -> None:
+        """End every call."""
+        channel, self._channel = self._channel, None
+        if channel is not None:
+            channel.close()
+
+
+def _grpc_retry_after(info: object) -> float | None:
+    if not isinstance(info, bytes):
+        return None
+    from google.protobuf.message import DecodeError  # noqa: PLC0415 - only where a server asks for it
+    from google.rpc.error_details_pb2 import RetryInfo  # type: ignore[import-untyped]  # noqa: PLC0415 - as above
+
+    try:
+        delay = RetryInfo.FromString(info).retry_delay
+    except DecodeError:
+        return None
+    return float(min(max(delay.seconds + delay.nanos / 1e9, 0.0), _LONGEST_WAIT))

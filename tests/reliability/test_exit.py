@@ -1,0 +1,141 @@
+"""Leaving is bounded and honest whatever the collector does, and a silent collector holds no turn up."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from statistics import median
+from time import monotonic, perf_counter
+
+import pytest
+
+from holodeck import Session, load_agent
+from holodeck.models.observability import OtlpTarget, TelemetrySettings
+from holodeck.telemetry import create_telemetry
+from support.net import SilentPort, unused_port
+from support.otlp_receiver import OtlpReceiver
+from support.scripts import call, scripted_agent
+from support.telemetry import RESOURCE, record_turn
+
+TESTS = Path(__file__).parent.parent
+BEHAVIOURS: dict[str, Callable[[OtlpReceiver], None]] = {
+    "slow": lambda r: r.slow(5),
+    "503": lambda r: r.refuse(503),
+    "429 with retry-after": lambda r: r.refuse(429, headers={"retry-after": "30"}),
+    "400": lambda r: r.refuse(400),
+    "401": lambda r: r.refuse(401),
+    "404": lambda r: r.refuse(404),
+    "500": lambda r: r.refuse(500),
+    "silent": lambda r: r.silent(),
+    "partial": lambda r: r.partial(1, "too old"),
+}
+
+
+def all_signals(url: str, protocol: str) -> dict[str, OtlpTarget]:
+    """A target a signal."""
+    return {s: OtlpTarget(url=url if protocol == "grpc" else f"{url}/v1/{s}", protocol=protocol) for s in ("traces", "metrics", "logs")}
+
+
+@contextmanager
+def endpoint(kind: str, protocol: str) -> Iterator[str]:
+    """The base URL of an endpoint that behaves in a way."""
+    if kind == "refused":
+        yield f"http://127.0.0.1:{unused_port()}"
+    elif kind == "tls":
+        with SilentPort() as port:
+            yield port.base_url.replace("http:", "https:")
+    else:
+        with OtlpReceiver() as receiver:
+            BEHAVIOURS[kind](receiver)
+            yield receiver.grpc_url if protocol == "grpc" else receiver.http_url
+
+
+@pytest.mark.parametrize("protocol", ["http/protobuf", "grpc"])
+@pytest.mark.parametrize("kind", [*BEHAVIOURS, "refused", "tls"])
+def test_leaving_is_bounded_and_honest(tmp_path: Path, kind: str, protocol: str) -> None:
+    """All three signals: at most 2 s, and one plain line that says where the spans are."""
+    with endpoint(kind, protocol) as url:
+        targets = all_signals(url, protocol)
+        if kind == "tls":
+            targets = {s: t.model_copy(update={"insecure": False}) for s, t in targets.items()}
+        made = create_telemetry(TelemetrySettings(resource=RESOURCE, otlp=True, **targets), environ={"HOLODECK_STATE_DIR": str(tmp_path)})
+        record_turn(made)
+        start = monotonic()
+        report = made.shutdown()
+        assert monotonic() - start < 2
+    assert report.delivered + report.kept + report.rejected == report.made == 3
+    assert report.sentence().count("\n") == 0
+    if kind == "partial":
+        assert report.sentence() == f"2 spans delivered, 1 rejected (not taken by the collector: too old at {report.url})"
+    else:
+        assert f"3 kept for later ({report.reason} at {report.url}): " in report.sentence()
+
+
+CHILD = """
+import sys, time
+from holodeck.models.observability import OtlpTarget, TelemetrySettings
+from holodeck.telemetry import create_telemetry
+from support.telemetry import RESOURCE, record_turn
+url, protocol = sys.argv[1:]
+targets = {s: OtlpTarget(url=url if protocol == "grpc" else f"{url}/v1/{s}", protocol=protocol) for s in ("traces", "metrics", "logs")}
+made = create_telemetry(TelemetrySettings(resource=RESOURCE, otlp=True, schedule_delay_millis=50, **targets))
+record_turn(made)
+time.sleep(0.3)
+record_turn(made, 2)
+print("leaving", flush=True)
+print(made.shutdown().sentence(), flush=True)
+"""
+
+
+@pytest.mark.parametrize("protocol", ["http/protobuf", "grpc"])
+def test_a_real_process_is_gone_in_two_seconds(tmp_path: Path, protocol: str) -> None:
+    """A request hangs when the process leaves: neither a thread nor an exit handler holds it back."""
+    environment = {**os.environ, "HOLODECK_STATE_DIR": str(tmp_path)}
+    command = [sys.executable, "-c", CHILD]
+    with (
+        SilentPort() as silent,
+        subprocess.Popen([*command, silent.base_url, protocol], cwd=TESTS, stdout=subprocess.PIPE, text=True, env=environment) as process,
+    ):
+        assert process.stdout is not None
+        assert process.stdout.readline() == "leaving\n"
+        start = monotonic()
+        assert process.wait(10) == 0
+        assert monotonic() - start < 2.2  # measured from outside, on a machine that may be busy
+        assert "no spans delivered, 6 kept for later (no answer in time at " in process.stdout.read()
+
+
+async def first_words(path: Path, options: dict[str, str], state: Path, turns: int) -> list[tuple[float, float]]:
+    """Seconds to the first text and to the end, of each turn."""
+    environ = {"PATH": "/usr/bin:/bin", "HOLODECK_STATE_DIR": str(state), "OTEL_BSP_SCHEDULE_DELAY": "1", **options}
+    agent = load_agent(path, observability=bool(options), environ=environ, telemetry_options={"environ": environ})
+    found = []
+    async with agent, Session(agent, max_messages=10 * turns) as session:
+        for number in range(turns):
+            start, first = perf_counter(), 0.0
+            async for event in session.stream(f"message {number}"):
+                if not first and type(event).__name__ == "TextDelta":
+                    first = perf_counter() - start
+            found.append((first, perf_counter() - start))
+    return found
+
+
+def test_a_silent_collector_does_not_stall_a_turn(tmp_path: Path) -> None:
+    """Time to first token and duration stay as without telemetry, all three signals hanging."""
+    path = scripted_agent(
+        tmp_path / "agent",
+        {"when": {"round": 1}, "text": "Let me look.", "tool_calls": [call("lookup", order_id="1")], "repeat": True},
+        {"when": {"round": 2}, "text": "It is on its way.", "chunks": 20, "repeat": True},
+    )
+    with SilentPort() as silent:
+        off = asyncio.run(first_words(path, {}, tmp_path, 30))
+        on = asyncio.run(first_words(path, {"OTEL_EXPORTER_OTLP_ENDPOINT": silent.base_url}, tmp_path, 30))
+        assert silent.connections > 0
+    for index in (0, 1):
+        plain, observed = (sorted(turn[index] for turn in turns) for turns in (off, on))
+        assert median(observed) - median(plain) < 0.02
+        assert observed[-1] - plain[-1] < 0.25
