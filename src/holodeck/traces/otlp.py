@@ -9,13 +9,15 @@ from __future__ import annotations
 
 import base64
 import binascii
+import gc
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from sys import intern
 from typing import Any, Final
 
+from pydantic_core import from_json
+
 from holodeck.errors import TraceReadError
-from holodeck.traces.collector import collector_at_rest
 from holodeck.traces.records import EventRecord, LinkRecord, SpanRecord
 
 __all__ = ["read_spans", "spans_of"]
@@ -33,6 +35,7 @@ _STATUSES: Final = _enum("STATUS_CODE_", "UNSET", "OK", "ERROR")
 _BASE64_IDS: Final = {24: "==", 12: "="}  # length of a base64 trace or span id → its padding
 _MAX_TIME: Final = 2**64
 _MAX_DEPTH: Final = 32
+_NO_STATUS: Final[dict[str, Any]] = {}
 
 _Object = dict[str, Any]
 
@@ -46,7 +49,7 @@ def spans_of(request: Mapping[str, Any]) -> list[SpanRecord]:
     Raises:
         TraceReadError: It is not an export request.
     """
-    return _Decoder().request(request)
+    return _Decoder().request(dict(request) if isinstance(request, Mapping) else request)
 
 
 def read_spans(lines: Iterable[str | bytes]) -> Iterator[SpanRecord]:
@@ -71,13 +74,26 @@ def read_spans(lines: Iterable[str | bytes]) -> Iterator[SpanRecord]:
 
 
 def _read_line(decoder: _Decoder, line: str | bytes) -> list[SpanRecord]:
-    with collector_at_rest():
+    # As collector_at_rest() does, written out: a context manager for each line takes as long as a fifth of the reading.
+    collecting = gc.isenabled()
+    gc.disable()
+    try:
         request = _parse(line)
         return [] if request is None else decoder.request(request)
+    finally:
+        if collecting:
+            gc.enable()
 
 
 def _parse(line: str | bytes) -> Any:
     """The line as decoded JSON, None if it is blank."""
+    try:
+        return from_json(line)  # three times as fast as json, which says more of what is wrong, and takes more
+    except ValueError:
+        return _parse_carefully(line)
+
+
+def _parse_carefully(line: str | bytes) -> Any:
     try:
         text = line.decode() if isinstance(line, bytes) else line
         text = text.strip("\ufeff \t\r\n")
@@ -98,13 +114,13 @@ class _Decoder:
         self._resource: dict[str, Any] = {}
 
     def request(self, request: Any) -> list[SpanRecord]:
-        if isinstance(request, Mapping) and isinstance(request.get("result"), dict):
+        if isinstance(request, dict) and isinstance(request.get("result"), dict):
             request = request["result"]  # Jaeger's query API wraps its answer
-        if not isinstance(request, Mapping) or (request and not any(key in request for key in _REQUESTS)):
+        if not isinstance(request, dict) or (request and not any(key in request for key in _REQUESTS)):
             raise TraceReadError("not an OTLP export request: an object with resourceSpans is expected")
         return [
             record
-            for resource_spans in _objects(dict(request), "resourceSpans", "resource_spans")
+            for resource_spans in _objects(request, "resourceSpans", "resource_spans")
             for scope_spans in _objects(resource_spans, "scopeSpans", "scope_spans")
             for record in self._spans(resource_spans, scope_spans)
         ]
@@ -124,25 +140,25 @@ class _Decoder:
 
 
 def _span(span: _Object, resource: dict[str, Any], scope: str) -> SpanRecord:
-    status = span.get("status")
+    get = span.get
+    status, events, links = get("status"), get("events"), get("links")
     if not isinstance(status, dict):
-        status = {}
-    events, links = span.get("events"), span.get("links")
-    return SpanRecord(
-        trace_id=intern(_id(_field(span, "traceId", "trace_id"))),
-        span_id=_id(_field(span, "spanId", "span_id")),
-        parent_id=_id(_field(span, "parentSpanId", "parent_span_id")),
-        name=intern(_text(span.get("name"))),
-        kind=_known(span.get("kind"), _KINDS),
-        start=_nanos(_field(span, "startTimeUnixNano", "start_time_unix_nano")),
-        end=_nanos(_field(span, "endTimeUnixNano", "end_time_unix_nano")),
-        attributes=_attributes(span),
-        status_code=_known(status.get("code"), _STATUSES),
-        status_message=_text(status.get("message")),
-        events=tuple(map(_event, _objects(span, "events"))) if events else (),
-        links=tuple(map(_link, _objects(span, "links"))) if links else (),
-        resource=resource,
-        scope=scope,
+        status = _NO_STATUS
+    return SpanRecord(  # in the order of its fields: names cost a tenth of the reading
+        intern(_id(get("traceId") or get("trace_id"))),
+        _id(get("spanId") or get("span_id")),
+        _id(get("parentSpanId") or get("parent_span_id")),
+        intern(_text(get("name"))),
+        _known(get("kind"), _KINDS),
+        _nanos(get("startTimeUnixNano") or get("start_time_unix_nano")),
+        _nanos(get("endTimeUnixNano") or get("end_time_unix_nano")),
+        _attributes(span),
+        _known(status.get("code"), _STATUSES),
+        _text(status.get("message")),
+        tuple(map(_event, _objects(span, "events"))) if events else (),
+        tuple(map(_link, _objects(span, "links"))) if links else (),
+        resource,
+        scope,
     )
 
 
@@ -248,6 +264,8 @@ def _text(raw: Any) -> str:
 
 def _id(raw: Any) -> str:
     """A trace or span id as lower-case hex; all zeros mean that there is none. Base64 (plain protobuf JSON) becomes hex."""
+    if not raw:
+        return ""
     text = raw if isinstance(raw, str) else _text(raw)
     if (padding := _BASE64_IDS.get(len(text))) and text.endswith(padding):
         try:
@@ -259,6 +277,8 @@ def _id(raw: Any) -> str:
 
 def _known(raw: Any, values: Mapping[Any, int]) -> int:
     """The number of an enum value, 0 for what is not known."""
+    if raw is None:
+        return 0
     return 0 if isinstance(raw, dict | list) else values.get(raw, 0)
 
 

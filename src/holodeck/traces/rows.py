@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from holodeck.traces.records import SpanRecord
 
-__all__ = ["ASCII", "LINES", "Guides", "Row", "rows_of"]
+__all__ = ["ASCII", "LINES", "Guides", "Row", "duration_of", "rows_of"]
 
 _SHORT_OPERATIONS: Final = {"invoke_agent": "agent", "execute_tool": "tool", "invoke_workflow": "workflow", "generate_content": "generate"}
 
@@ -107,11 +107,15 @@ def _row(node: Node, guides: str, below: str, cut: str, *, ascii_only: bool) -> 
     operation = clean(span.operation, ascii_only=ascii_only)
     if not (operation and name.startswith(operation + " ")):
         operation = ""
-    duration = format_duration(span.duration, ascii_only=ascii_only) if span.start and span.end else "?"
-    row = Row(span, guides, below, cut, operation, name[len(operation) :], duration)
+    row = Row(span, guides, below, cut, operation, name[len(operation) :], duration_of(span, ascii_only=ascii_only))
     if span.asks_model:
         _put_usage(row, usage_of([span]))
     return row
+
+
+def duration_of(span: SpanRecord, *, ascii_only: bool) -> str:
+    """The duration as text; ``?`` where start or end is not known."""
+    return format_duration(span.duration, ascii_only=ascii_only) if span.start and span.end else "?"
 
 
 def _put_usage(row: Row, usage: Usage) -> None:

@@ -94,17 +94,17 @@ def summarise(root: Node) -> TraceSummary:
 
 def usage_of(spans: Iterable[SpanRecord]) -> Usage:
     """The usage of the requests to a model among ``spans``. Other spans that report usage repeat a total and are not added."""
-    requests = [span for span in spans if span.asks_model]
-    inputs = [span.input_tokens for span in requests]
-    outputs = [span.output_tokens for span in requests if span.operation != names.EMBEDDINGS]
-    return Usage(
-        requests=len(requests),
-        input_tokens=sum(filter(None, inputs)),
-        output_tokens=sum(filter(None, outputs)),
-        cached_tokens=sum(span.cached_tokens or 0 for span in requests),
-        input_unknown=None in inputs,
-        output_unknown=None in outputs,
-    )
+    requests = inputs = outputs = cached = 0
+    input_unknown = output_unknown = False
+    for span in spans:  # one pass: a long trace is summed up before its first line is drawn
+        if not span.asks_model:
+            continue
+        requests += 1
+        taken, given = span.input_tokens, span.output_tokens
+        inputs, outputs, cached = inputs + (taken or 0), outputs + (given or 0), cached + (span.cached_tokens or 0)
+        input_unknown = input_unknown or taken is None
+        output_unknown = output_unknown or (given is None and span.operation != names.EMBEDDINGS)
+    return Usage(requests, inputs, outputs, cached, input_unknown, output_unknown)
 
 
 def _tool_calls(node: Node) -> int:

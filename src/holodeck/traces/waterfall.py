@@ -22,7 +22,7 @@ from holodeck.traces.cells import clean, fit, pad, width
 from holodeck.traces.columns import GAP, NARROW, Columns, divide, levels_for
 from holodeck.traces.content import content_of
 from holodeck.traces.numbers import format_clock, format_date
-from holodeck.traces.rows import Row, rows_of
+from holodeck.traces.rows import Row, duration_of, rows_of
 from holodeck.traces.segments import Line, Segment, WaterfallOptions
 
 if TYPE_CHECKING:
@@ -63,14 +63,14 @@ class _Layout:
         self._ascii = options.ascii
         self._arrow = "->" if options.ascii else "→"
         self._glyphs = bars.ASCII if options.ascii else bars.BLOCKS
-        available = options.width - (_CLOCK if options.timestamps else 0)
-        self._rows = rows_of(root, levels_for(available), ascii_only=options.ascii)
-        self._columns: Columns = divide(self._rows, available, len(self._arrow))
-        self._axis = bars.Axis.over((row.span for row in self._rows), self._columns.bar)
 
     def lines(self) -> Iterator[Line]:
-        yield from self._header()
-        for row in self._rows:
+        yield from self._header()  # before the rows are laid out, which takes its time in a long trace
+        available = self._options.width - (_CLOCK if self._options.timestamps else 0)
+        rows = rows_of(self._root, levels_for(available), ascii_only=self._ascii)
+        self._columns: Columns = divide(rows, available, len(self._arrow))
+        self._axis = bars.Axis.over((row.span for row in rows), self._columns.bar)
+        for row in rows:
             yield self._row(row)
             if row.span.failed:
                 yield self._below(row, "x " if self._ascii else "✗ ", _error(row.span), "error")
@@ -80,7 +80,7 @@ class _Layout:
 
     def _header(self) -> Iterator[Line]:
         span, dot = self._root.span, " - " if self._ascii else " · "
-        facts = [Segment(dot, "dim"), Segment(self._rows[0].duration, "time")]
+        facts = [Segment(dot, "dim"), Segment(duration_of(span, ascii_only=self._ascii), "time")]
         if self._options.timestamps:
             facts.append(Segment(dot + format_date(span.start), "dim"))
         if self._root.orphan:
