@@ -39,7 +39,6 @@ class Program:
         state: Directory of its log and pid file.
         environment: The variables it is started with.
         links: What to tell a person about it; ``{NAME}`` is a variable's value.
-        niceness: How far it stands back when processors are short.
     """
 
     name: str
@@ -49,7 +48,6 @@ class Program:
     state: Path
     environment: Mapping[str, str]
     links: Mapping[str, str] = field(default_factory=dict)
-    niceness: int = 0
     _process: subprocess.Popen[bytes] | None = field(default=None, repr=False)
 
     @property
@@ -110,7 +108,7 @@ class Program:
         self.state.mkdir(parents=True, exist_ok=True)
         with self.log.open("wb") as log:
             self._process = subprocess.Popen(
-                ["nice", "-n", str(self.niceness), str(self.binary), "--config", str(self.config)],
+                [str(self.binary), "--config", str(self.config)],
                 stdin=subprocess.DEVNULL, stdout=log, stderr=log, env=dict(self.environment), cwd=self.state, start_new_session=True,
             )  # fmt: skip
         self.pid_file.write_text(f"{self._process.pid} {start_of(self._process.pid)}\n", encoding="utf-8")

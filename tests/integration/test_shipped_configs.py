@@ -141,7 +141,7 @@ def test_containers_listen_and_are_found(profiles: tuple[str, ...]) -> None:
         configs = [Path(v["source"]) for v in service.get("volumes", ()) if v["type"] == "bind"]
         known = {variable for path in configs for variable in re.findall(r"\$\{env:(\w+):-", path.read_text())}
         if name != "prometheus" and configs:
-            assert set(service["environment"]) - {"GOMEMLIMIT"} <= known, name
+            assert set(service["environment"]) - {"GOMEMLIMIT", "GOGC"} <= known, name
             assert {value for key, value in service["environment"].items() if key.endswith("_HOST")} == {"0.0.0.0"}, name
 
 
