@@ -9,7 +9,8 @@ import pytest
 from pydantic import ValidationError
 
 from holodeck.backends.pricing import cost_of, is_priced, usage_of
-from holodeck.models.cost import Price, format_usd, total_cost
+from holodeck.lib.money import format_usd
+from holodeck.models.cost import Price, total_cost
 from holodeck.models.exchange import ModelEndpoint, ModelReply
 from holodeck.models.llm import LLMConfig
 from holodeck.models.token_usage import TokenUsage

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING
 
 from holodeck.backends import pricing
 from holodeck.errors import SettingError
+from holodeck.lib.money import format_usd
 from holodeck.models.agent import PromptTool
-from holodeck.models.cost import RequestUsage, format_usd, total_cost
+from holodeck.models.cost import RequestUsage, total_cost
 from holodeck.traces import format_count
 
 if TYPE_CHECKING:

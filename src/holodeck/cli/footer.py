@@ -10,8 +10,8 @@ from rich.style import Style
 from rich.text import Text
 
 from holodeck.cli.console import Notes
+from holodeck.lib.money import format_usd
 from holodeck.lib.validation import terminal_safe
-from holodeck.models.cost import format_usd
 from holodeck.models.events import TurnResult
 from holodeck.models.observability import TelemetrySettings
 from holodeck.models.tool_execution import ToolStatus

@@ -6,7 +6,8 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from holodeck.models.cost import RequestUsage, format_usd, total_cost
+from holodeck.lib.money import format_usd
+from holodeck.models.cost import RequestUsage, total_cost
 from holodeck.models.token_usage import TokenUsage
 from holodeck.traces import format_count
 

@@ -11,7 +11,7 @@ from pydantic import Field
 from holodeck.models.base import Float, Strict, Value
 from holodeck.models.token_usage import TokenUsage
 
-__all__ = ["Price", "RequestUsage", "format_usd", "total_cost"]
+__all__ = ["Price", "RequestUsage", "total_cost"]
 
 _MILLION: Final = 1_000_000
 _PLACES: Final = 12
@@ -77,13 +77,3 @@ def total_cost(costs: Iterable[float | None]) -> float | None:
         else:
             known.append(cost)
     return None if unknown or not known else round(math.fsum(known), _PLACES)
-
-
-def format_usd(dollars: float) -> str:
-    """An amount as people read it: ``$12.30``, ``$0.042``, ``$0.00018``; two significant digits below ten cents."""
-    rounded = float(f"{dollars:.2g}") if dollars < 0.1 else round(dollars, 3)
-    if rounded >= 1:
-        return f"${dollars:,.2f}"
-    if rounded < 1e-12:
-        return "$0"
-    return f"${rounded:.{max(1 - math.floor(math.log10(rounded)), 3)}f}"

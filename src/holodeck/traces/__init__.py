@@ -7,6 +7,9 @@ Any writer's spans will do; nothing here imports OpenTelemetry or draws on a ter
 from __future__ import annotations
 
 from holodeck.errors import TraceReadError
+from holodeck.traces.complete import complete_traces, lines_of
+from holodeck.traces.diff import Difference, DiffOptions, diff_trees, differs, tally
+from holodeck.traces.difflines import diff_lines
 from holodeck.traces.numbers import format_count, format_duration, format_tokens
 from holodeck.traces.otlp import read_spans, spans_of
 from holodeck.traces.records import EventRecord, LinkRecord, SpanRecord
@@ -16,6 +19,8 @@ from holodeck.traces.tree import Node, as_data, build_trees, walk
 from holodeck.traces.waterfall import iter_waterfall, waterfall
 
 __all__ = [
+    "DiffOptions",
+    "Difference",
     "EventRecord",
     "Line",
     "LinkRecord",
@@ -28,14 +33,20 @@ __all__ = [
     "WaterfallOptions",
     "as_data",
     "build_trees",
+    "complete_traces",
+    "diff_lines",
+    "diff_trees",
+    "differs",
     "format_count",
     "format_duration",
     "format_tokens",
     "iter_waterfall",
+    "lines_of",
     "plain",
     "read_spans",
     "spans_of",
     "summarise",
+    "tally",
     "usage_of",
     "walk",
     "waterfall",

@@ -17,17 +17,20 @@ __all__ = [
     "EXCEPTION_TYPE",
     "EXECUTE_TOOL",
     "INPUT_TOKENS",
+    "INVOKE_AGENT",
     "MCP_METHOD",
     "MODEL_OPERATIONS",
     "OPERATION",
     "OUTPUT_TOKENS",
     "TIME_TO_FIRST_CHUNK",
+    "TURN_COST",
     "TURN_NUMBER",
 ]
 
 OPERATION: Final = "gen_ai.operation.name"
 CONVERSATION: Final = "gen_ai.conversation.id"
 TURN_NUMBER: Final = "holodeck.turn.number"
+TURN_COST: Final = "holodeck.turn.cost_usd"
 TIME_TO_FIRST_CHUNK: Final = "gen_ai.response.time_to_first_chunk"
 ERROR_TYPE: Final = "error.type"
 EXCEPTION_TYPE: Final = "exception.type"
@@ -41,6 +44,7 @@ CACHED_TOKENS: Final = ("gen_ai.usage.cache_read.input_tokens",)
 MODEL_OPERATIONS: Final = frozenset({"chat", "generate_content", "text_completion", "embeddings"})
 """Operations that are one request to a model; token usage of other operations is a total of these and is not added again."""
 EXECUTE_TOOL: Final = "execute_tool"
+INVOKE_AGENT: Final = "invoke_agent"
 EMBEDDINGS: Final = "embeddings"
 
 CONTENT: Final = (

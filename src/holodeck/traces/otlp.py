@@ -20,7 +20,7 @@ from pydantic_core import from_json
 from holodeck.errors import TraceReadError
 from holodeck.traces.records import EventRecord, LinkRecord, SpanRecord
 
-__all__ = ["read_spans", "spans_of"]
+__all__ = ["hex_id", "read_requests", "read_spans", "spans_of"]
 
 _REQUESTS: Final = ("resourceSpans", "resource_spans", "resourceMetrics", "resource_metrics", "resourceLogs", "resource_logs")
 
@@ -64,13 +64,19 @@ def read_spans(lines: Iterable[str | bytes]) -> Iterator[SpanRecord]:
     Raises:
         TraceReadError: A line is not an export request; names the line. What stood before it has been yielded by then.
     """
+    for spans in read_requests(lines):
+        yield from spans
+
+
+def read_requests(lines: Iterable[str | bytes]) -> Iterator[list[SpanRecord]]:
+    """The same a line at a time: a list for each line, empty where it has no spans."""
     decoder = _Decoder()
     for number, line in enumerate(lines, 1):
         try:
             spans = _read_line(decoder, line)
         except TraceReadError as error:
             raise TraceReadError(error.message, line=number) from error
-        yield from spans
+        yield spans
 
 
 def _read_line(decoder: _Decoder, line: str | bytes) -> list[SpanRecord]:
@@ -145,9 +151,9 @@ def _span(span: _Object, resource: dict[str, Any], scope: str) -> SpanRecord:
     if not isinstance(status, dict):
         status = _NO_STATUS
     return SpanRecord(  # in the order of its fields: names cost a tenth of the reading
-        intern(_id(get("traceId") or get("trace_id"))),
-        _id(get("spanId") or get("span_id")),
-        _id(get("parentSpanId") or get("parent_span_id")),
+        intern(hex_id(get("traceId") or get("trace_id"))),
+        hex_id(get("spanId") or get("span_id")),
+        hex_id(get("parentSpanId") or get("parent_span_id")),
         intern(_text(get("name"))),
         _known(get("kind"), _KINDS),
         _nanos(get("startTimeUnixNano") or get("start_time_unix_nano")),
@@ -167,7 +173,7 @@ def _event(event: _Object) -> EventRecord:
 
 
 def _link(link: _Object) -> LinkRecord:
-    return LinkRecord(_id(_field(link, "traceId", "trace_id")), _id(_field(link, "spanId", "span_id")), _attributes(link))
+    return LinkRecord(hex_id(_field(link, "traceId", "trace_id")), hex_id(_field(link, "spanId", "span_id")), _attributes(link))
 
 
 def _field(holder: _Object, name: str, proto_name: str) -> Any:
@@ -262,7 +268,7 @@ def _text(raw: Any) -> str:
     return "" if raw is None or isinstance(raw, dict | list) else str(raw)
 
 
-def _id(raw: Any) -> str:
+def hex_id(raw: Any) -> str:
     """A trace or span id as lower-case hex; all zeros mean that there is none. Base64 (plain protobuf JSON) becomes hex."""
     if not raw:
         return ""

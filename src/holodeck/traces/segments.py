@@ -18,7 +18,7 @@ class Segment:
     Attributes:
         text: Harmless text without line ends.
         style: What it is, for whoever gives it a colour: ``name``, ``operation``, ``tree``, ``bar``, ``bar.error``, ``time``, ``tokens``,
-            ``error``, ``dim`` or ``mark``.
+            ``error``, ``dim``, ``mark``, ``added`` or ``removed``.
     """
 
     text: str
