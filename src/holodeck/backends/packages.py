@@ -1,8 +1,8 @@
 """Packages that only re-export what their modules define, imported name by name.
 
-Semantic Kernel's and openai's ``__init__`` files are lists of ``from .module import Name``. Whoever needs one class runs all of them: 1.5 s
-of CPU for a chat that uses a tenth. Within :func:`on_demand` such an ``__init__`` is read and not run: each name is imported when it is first
-asked for, and stays. Nothing is left out: ``from package import Name`` works for every name, at any later time, and a package whose
+Semantic Kernel's and openai's ``__init__`` files are lists of ``from .module import Name``. Whoever needs one class runs all of them, 1.5 s
+of CPU for a chat that uses a tenth. Within :func:`on_demand` such an ``__init__`` is read and not run: each name is imported when it is
+first asked for, and stays. Nothing is left out: ``from package import Name`` works for every name, at any later time, and a package whose
 ``__init__`` does anything else is imported as ever.
 """
 
