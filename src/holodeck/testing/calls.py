@@ -5,17 +5,16 @@ from __future__ import annotations
 import difflib
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Self
 
-from pydantic import Field
-
 from holodeck.lib.validation import shorten
-from holodeck.models.base import Float, Strict
+from holodeck.models.cost import Price, RequestUsage, total_cost
+from holodeck.models.events import TurnResult
 from holodeck.models.tool_execution import ToolExecution
 from holodeck.traces import SpanRecord
 
-__all__ = ["Price", "Prices", "call_text", "nearest_call", "value_text"]
+__all__ = ["Prices", "call_text", "nearest_call", "value_text"]
 
 
 def value_text(value: Any) -> str:
@@ -42,50 +41,33 @@ def nearest_call(name: str, arguments: Mapping[str, Any], calls: Sequence[ToolEx
     return f"; the nearest call is {call_text(best.tool_name, best.parameters)}{others}"
 
 
-class Price(Strict):
-    """What a model costs, per million tokens.
-
-    Attributes:
-        input: For input tokens.
-        output: For output tokens.
-        cached_input: For input tokens that were read from a cache; as ``input`` by default.
-    """
-
-    input: Float = Field(ge=0)
-    output: Float = Field(ge=0)
-    cached_input: Float | None = Field(default=None, ge=0)
-
-
 @dataclass(frozen=True)
 class Prices:
-    """Prices by the name of the model."""
+    """Prices of a case file, in place of those that are known.
 
-    by_model: Mapping[str, Price]
+    Attributes:
+        by_model: By the name of the model, as it was asked for or as it answered.
+    """
+
+    by_model: Mapping[str, Price] = field(default_factory=dict)
 
     @classmethod
     def of(cls, data: Mapping[str, Any]) -> Self:
         """Prices from plain data."""
         return cls({name: Price.model_validate(price) for name, price in data.items()})
 
-    def cost(self, spans: Iterable[SpanRecord]) -> float | str:
-        """What the model requests among ``spans`` cost; a sentence that says why that is not known, if it is not."""
-        total = 0.0
-        for span in spans:
-            if not span.asks_model:
-                continue
-            cost = self._request(span)
-            if isinstance(cost, str):
-                return cost
-            total += cost
-        return total
-
-    def _request(self, span: SpanRecord) -> float | str:
-        names = [str(span.attributes.get(f"gen_ai.{which}.model", "")) for which in ("response", "request")]
-        price = next((self.by_model[name] for name in names if name in self.by_model), None)
-        if price is None:
-            return f"there is no price for the model {names[1] or names[0]!r}: add it to 'prices'"
-        read, written, cached = span.input_tokens, span.output_tokens, span.cached_tokens or 0
-        if read is None or written is None:
+    def cost(self, results: Iterable[TurnResult], spans: Iterable[SpanRecord]) -> float | str:
+        """US dollars for all model requests of some turns; a sentence that says why they are not known, if they are not."""
+        asked = {s.attributes.get("gen_ai.response.model"): str(s.attributes.get("gen_ai.request.model")) for s in spans if s.asks_model}
+        requests = [request for result in results for request in result.requests]
+        costs = [self._request(request, asked.get(request.model, request.model)) for request in requests]
+        unknown = next((request for request, cost in zip(requests, costs, strict=True) if cost is None), None)
+        if unknown is None:
+            return total_cost(costs) or 0.0
+        if unknown.usage is None:
             return "the cost is unknown: a request did not report its tokens"
-        for_cached = price.input if price.cached_input is None else price.cached_input
-        return ((read - cached) * price.input + cached * for_cached + written * price.output) / 1e6
+        return f"the cost is unknown: no price is known for the model {unknown.model!r}: add it to 'prices'"
+
+    def _request(self, request: RequestUsage, asked: str) -> float | None:
+        price = self.by_model.get(request.model) or self.by_model.get(asked)
+        return price.cost_of(request.usage) if price and request.usage else request.cost_usd

@@ -12,6 +12,7 @@ from uuid import UUID
 from holodeck.api import Session, load_agent
 from holodeck.errors import HoloDeckError
 from holodeck.recording import replay
+from holodeck.testing.environ import make_telemetry, quiet_environ
 from holodeck.testing.trace import Trace
 
 if TYPE_CHECKING:
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
     from holodeck.testing.loop import LoopThread
     from holodeck.testing.memory import MemoryTelemetry
 
-__all__ = ["Chat", "quiet_environ", "write_script"]
+__all__ = ["Chat", "write_script"]
 
 
 class Chat:
@@ -92,6 +93,7 @@ class Chat:
             environ=quiet_environ(os.environ if environ is None else environ),
             telemetry_options=telemetry.options(),
         )
+        make_telemetry(agent)
         replay(agent, tools=replay_tools)
         return cls(agent, telemetry, loop, **options)
 
@@ -128,11 +130,6 @@ class Chat:
             await self.session.close()
         finally:
             await self.agent.close()
-
-
-def quiet_environ(environ: Mapping[str, str]) -> dict[str, str]:
-    """``environ`` without what would send telemetry anywhere or switch it off."""
-    return {name: value for name, value in environ.items() if not name.startswith("OTEL_")} | {"OTEL_TRACES_EXPORTER": "none"}
 
 
 def write_script(replies: Sequence[str | Mapping[str, Any]], path: Path) -> Path:

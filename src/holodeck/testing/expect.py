@@ -49,12 +49,12 @@ class Outcome:
     Attributes:
         results: The turns.
         spans: Their spans.
-        prices: What models cost.
+        prices: What models cost, where that is not known otherwise.
     """
 
     results: Sequence[TurnResult]
     spans: Sequence[SpanRecord]
-    prices: Prices = field(default_factory=lambda: Prices({}))
+    prices: Prices = field(default_factory=Prices)
 
     @property
     def calls(self) -> list[ToolExecution]:
@@ -66,6 +66,11 @@ class Outcome:
         """Tokens of all turns; None if any is unknown."""
         known = [result.usage for result in self.results if result.usage is not None]
         return sum(known[1:], known[0]) if known and len(known) == len(self.results) else None
+
+    @property
+    def cost(self) -> float | str:
+        """US dollars; a sentence that says why they are not known, if they are not."""
+        return self.prices.cost(self.results, self.spans)
 
     @property
     def answer(self) -> str:
@@ -198,7 +203,7 @@ class Expect(Strict):
         tokens: Tokens of all requests together; a number alone is the most.
         input_tokens: Their input.
         output_tokens: Their output.
-        cost: What they cost, by ``prices``; a number alone is the most.
+        cost: US dollars for them; a number alone is the most.
         duration: Seconds; a number alone is the most.
         requests: Model requests; a number alone is exactly that.
         error: ``error.type`` of the turn that fails; ``any`` for whichever.
@@ -296,7 +301,7 @@ class Expect(Strict):
                 if problem:
                     yield Failure(name, problem)
         if self.cost:
-            cost = outcome.prices.cost(outcome.spans)
+            cost = outcome.cost
             if problem := cost if isinstance(cost, str) else self.cost.problem(cost):
                 yield Failure("cost", problem)
         if self.duration and (problem := self.duration.problem(round(outcome.duration, 3))):

@@ -143,8 +143,9 @@ class MemoryTelemetry:
 
     @property
     def logs(self) -> list[Any]:
-        """The SDK's log records, in order."""
-        return [record.log_record for record in self._logs.records]
+        """The SDK's log records, in order; each once, though the log handlers of all open agents see it."""
+        once = {(r.log_record.timestamp, r.log_record.span_id, r.log_record.body): r.log_record for r in self._logs.records}
+        return list(once.values())
 
     def waterfall(self, width: int = 100) -> str:
         """All traces as text."""

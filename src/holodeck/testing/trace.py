@@ -61,6 +61,11 @@ class Trace:
         return self.result.usage
 
     @property
+    def cost(self) -> float | None:
+        """US dollars for all model requests of the turn; None if the price or the usage of any of them is not known."""
+        return self.result.cost_usd
+
+    @property
     def duration(self) -> float:
         """Seconds that the turn took, by its root span."""
         return self.root.span.duration if self._spans else self.result.duration
@@ -140,7 +145,7 @@ class Trace:
         """Check several things at once, in the words of case files: ``trace.expect(tools=["lookup_order"], tokens=900)``.
 
         Args:
-            prices: Per model, in units of money per million tokens: ``{"gpt-4o-mini": {"input": 0.15, "output": 0.6}}``.
+            prices: US dollars per million tokens, in place of the price list's: ``{"my-model": {"input": 0.15, "output": 0.6}}``.
             expectations: The keys of ``expect`` in a case file.
 
         Raises:

@@ -8,7 +8,7 @@ from typing import Annotated, Any, Self
 from pydantic import BeforeValidator, Field, field_validator, model_validator
 
 from holodeck.models.base import Float, Strict
-from holodeck.testing.calls import Price
+from holodeck.models.cost import Price
 from holodeck.testing.expect import Expect
 
 __all__ = ["Case", "CaseFile", "CaseTurn", "Defaults", "HoloDeckCase", "HoloDeckTurn"]
@@ -77,7 +77,7 @@ class CaseFile(Strict):
 
     Attributes:
         defaults: What holds for all cases.
-        prices: What models cost, by name, per million tokens.
+        prices: US dollars per million tokens by the name of the model, in place of the price list's.
         cases: The cases.
     """
 

@@ -24,7 +24,7 @@ class PlannedCase:
         model: ``scripted/FILE`` that answers; None for the agent's own model.
         replay_tools: Results of tools come from the script.
         pass_rate: Part of the repetitions that has to pass.
-        prices: What models cost.
+        prices: What models cost, where that is not known otherwise.
     """
 
     name: str
@@ -35,7 +35,7 @@ class PlannedCase:
     model: str | None = None
     replay_tools: bool = False
     pass_rate: float | None = None
-    prices: Prices = field(default_factory=lambda: Prices({}))
+    prices: Prices = field(default_factory=Prices)
 
     @property
     def place(self) -> str:

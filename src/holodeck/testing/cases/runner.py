@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass, field
@@ -20,6 +21,7 @@ from holodeck.telemetry import Evaluation
 from holodeck.telemetry.semconv import TEST_CASE
 from holodeck.testing.cases.plan import PlannedCase
 from holodeck.testing.cases.results import Attempt, CaseResult
+from holodeck.testing.environ import is_switched_off, make_telemetry, quiet_environ, sampled_environ
 from holodeck.testing.expect import Failure, Outcome
 from holodeck.testing.memory import SpanCollector
 from holodeck.testing.spans import record_of
@@ -72,11 +74,17 @@ class AgentSource:
         """
         key = (self.model or case.model, self.replay_tools or case.replay_tools)
         if key not in self._agents:
-            agent = load_agent(self.file, model=key[0], telemetry_options={"span_processors": [self._spans]}, **self.options)
+            agent = load_agent(self.file, model=key[0], telemetry_options={"span_processors": [self._spans]}, **self._load_options())
             self.warnings.update(dict.fromkeys(agent.warnings))
+            make_telemetry(agent)
             replay(agent, tools=key[1])
             self._agents[key] = agent
         return self._agents[key]
+
+    def _load_options(self) -> dict[str, Any]:
+        if is_switched_off(os.environ):  # nothing is sent, and spans are recorded all the same: cases look at them
+            return {**self.options, "observability": False, "environ": quiet_environ(os.environ)}
+        return {"environ": sampled_environ(os.environ), **self.options}
 
     def taken(self, results: Sequence[TurnResult]) -> tuple[list[SpanRecord], SpanContext | None]:
         """The spans of these turns, which are let go of, and the context of the last root."""
@@ -182,8 +190,7 @@ async def _talk(case: PlannedCase, agent: Agent) -> tuple[list[TurnResult], str]
 
 def _judged(case: PlannedCase, results: list[TurnResult], spans: list[SpanRecord], refused: str) -> Attempt:
     outcome = Outcome(results, spans, case.prices)
-    cost = case.prices.cost(spans) if case.prices.by_model and spans else ""
-    usage = outcome.usage
+    cost, usage = outcome.cost, outcome.usage
     attempt = Attempt(
         failures=_failures(case, outcome, refused),
         problem=_problem(case, results),
