@@ -10,7 +10,8 @@
     ├── BackendError           the model provider, or the way to it, failed
     ├── ToolError              a tool call failed
     │   ├── ToolRefused        the model asked for something that is not configured or not valid
-    │   └── ToolTimeout        the tool did not answer in its time
+    │   ├── ToolTimeout        the tool did not answer in its time
+    │   └── ToolDenied         the user did not allow the call
     ├── SessionError           a session was used in a state that does not allow it
     └── TraceReadError         a file of traces is not OTLP/JSON
 
@@ -28,6 +29,7 @@ __all__ = [
     "InputError",
     "SessionError",
     "SettingError",
+    "ToolDenied",
     "ToolError",
     "ToolRefused",
     "ToolTimeout",
@@ -122,6 +124,13 @@ class ToolTimeout(ToolError):
 
     error_type = "timeout"
     summary = "the tool did not answer in time"
+
+
+class ToolDenied(ToolError):
+    """The user did not allow the call; nothing was run."""
+
+    error_type = "denied"
+    summary = "the user did not allow the tool call"
 
 
 class SessionError(HoloDeckError):

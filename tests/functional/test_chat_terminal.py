@@ -8,6 +8,7 @@ import time
 
 import pytest
 
+from holodeck.cli.slash import COMMANDS
 from support.agents import write_agent
 from support.command import Terminal
 from support.model_server import Call, ModelServer, Reply
@@ -41,7 +42,7 @@ def test_a_whole_conversation(server, agent):
         Reply("Let me look.", tool_calls=[Call("lookup_order", {"order_id": "1042"})], usage=(100, 10)),
         Reply("It has been shipped.", usage=(1200, 8)),
     )
-    with Terminal(["chat", agent], columns=100) as terminal:
+    with Terminal(["chat", agent], columns=120) as terminal:
         terminal.wait_for("> ")
         terminal.line("Where is order 1042?")
         terminal.wait_for(re.compile(r"trace [0-9a-f]{32}$", re.MULTILINE), timeout=20)
@@ -51,6 +52,7 @@ def test_a_whole_conversation(server, agent):
         terminal.wait_for("did you mean")
         terminal.line("exit")
         assert terminal.wait_exit() == 0
+        width = max(len(command.usage) for command in COMMANDS.values())
         assert _steady(terminal.history_text) == [
             "support · openai/test-model",
             "traces: this terminal (/trace)",
@@ -64,9 +66,7 @@ def test_a_whole_conversation(server, agent):
             "<time> · first token <time> · 1,300 + 18 tokens · 1 tool · trace <trace>",
             "",
             "> /help",
-            "/help       list what can be typed",
-            "/trace [n]  show the spans of turn n, by default of the last one",
-            "/exit       leave (as do exit, quit and Ctrl-D)",
+            *(f"{command.usage:<{width}}  {command.help}" for command in COMMANDS.values()),
             "A message that begins with // is sent with one slash. Ctrl-C stops an answer, Ctrl-D leaves.",
             "",
             "> /trce",
@@ -134,7 +134,7 @@ def test_ctrl_c_stops_running_tools(server, agent):
     with Terminal(["chat", agent]) as terminal:
         terminal.wait_for("> ")
         terminal.line("hi")
-        terminal.wait_for("slow_async(seconds=60), slow(seconds=60)", timeout=20)
+        terminal.wait_for(re.compile(r"slow_async\(seconds=60\) . [\d.]+ s\n. slow\(seconds=60\) . [\d.]+ s\n>"), timeout=20)
         terminal.key("ctrl-c")
         terminal.wait_for("stopped by the user", timeout=3, count=2)
         terminal.wait_for("> ", count=2)
@@ -154,7 +154,7 @@ def test_ctrl_c_at_the_prompt_clears_the_line(server, agent):
         assert server.requests[0].body["messages"][-1]["content"] == "whole"
 
 
-def test_what_is_typed_during_an_answer_waits_unseen(server, agent):
+def test_what_is_typed_during_an_answer_is_sent_after_it(server, agent):
     """It does not get into the answer, and is the next message."""
     server.reply(Reply("one two three four", chunk_delay=0.2), Reply("Second."))
     with Terminal(["chat", agent]) as terminal:

@@ -10,7 +10,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
 from holodeck.backends import Backend, create_backend
-from holodeck.models.agent import AgentConfig, PromptTool
+from holodeck.models.agent import AgentConfig, McpTool, PromptTool
 from holodeck.models.llm import LLMConfig
 from holodeck.models.observability import TelemetrySettings
 from holodeck.tools import Toolbox
@@ -88,6 +88,12 @@ class Agent:
     def backend_for(self, model: LLMConfig | None) -> Backend:
         """The backend of a prompt tool's own model, or the agent's."""
         return self.backend if model is None else self._others[id(model)]
+
+    def needs_approval(self, tool: str) -> bool:
+        """Whether the tool that is offered as ``tool`` runs only once the user has allowed it."""
+        named = [t for t in self.config.tools if t.name == tool and not isinstance(t, McpTool)]
+        servers = [t for t in self.config.tools if isinstance(t, McpTool) and tool.startswith(f"{t.name}-")]
+        return any(t.approval == "ask" for t in named or servers)
 
     def intercept(self, backend: Callable[[Backend], Backend], toolbox: Callable[[Toolbox], Toolbox]) -> None:
         """Put something between the agent and its models and tools, e.g. what records them; before :meth:`open`.

@@ -3,22 +3,36 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator
+import json
+from collections.abc import AsyncGenerator, Callable, Coroutine, Mapping
+from contextlib import aclosing
+from dataclasses import dataclass
 from types import TracebackType
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Any, Self
+from uuid import uuid4
 
-from holodeck.backends.history import new_history
+from holodeck.backends.history import new_history, rewind
 from holodeck.chat.agent import Agent
-from holodeck.chat.turn import Turn
+from holodeck.chat.turn import Approve, Turn
 from holodeck.errors import SessionError
 from holodeck.lib.validation import ValidationPipeline
 from holodeck.models.chat import ChatSession, Message, MessageRole, SessionState
 from holodeck.models.events import TurnEvent, TurnFinished, TurnResult
+from holodeck.models.exchange import ToolCall
 
 if TYPE_CHECKING:
     from opentelemetry.trace import SpanContext
 
 __all__ = ["Session"]
+
+
+@dataclass(frozen=True)
+class _Sent:
+    """A message, and how long the conversation was before it."""
+
+    text: str
+    entries: int
+    messages: int
 
 
 class Session:
@@ -35,18 +49,22 @@ class Session:
         agent: Who answers; opened with the session if it is not yet.
         max_messages: Most user and assistant messages; when they are reached the session is terminated.
         pipeline: The rules for what a user may send.
+        approve: Asked before a tool with ``approval: ask`` runs, given the execution; without it such calls are denied.
     """
 
-    def __init__(self, agent: Agent, *, max_messages: int = 50, pipeline: ValidationPipeline | None = None) -> None:
+    def __init__(
+        self, agent: Agent, *, max_messages: int = 50, pipeline: ValidationPipeline | None = None, approve: Approve | None = None
+    ) -> None:
         if max_messages <= 0:
             raise SessionError("max_messages must be positive")
-        self.agent, self.max_messages = agent, max_messages
+        self.agent, self.max_messages, self.approve = agent, max_messages, approve
         self._pipeline = pipeline or ValidationPipeline()
         self._chat: ChatSession | None = None
         self._turns = 0
         self._previous: SpanContext | None = None
         self._task: asyncio.Task[TurnResult] | None = None
         self._turn: Turn | None = None
+        self._last: _Sent | None = None
 
     @property
     def chat(self) -> ChatSession:
@@ -72,8 +90,22 @@ class Session:
         """
         if self._chat is None:
             await self.agent.open()
-            self._chat = ChatSession(agent_config=self.agent.config, history=new_history(self.agent.instructions))
-            self._chat.activate()
+            self._begin()
+
+    def _begin(self) -> None:
+        self._chat = ChatSession(agent_config=self.agent.config, history=new_history(self.agent.instructions))
+        self._chat.activate()
+        self._turns, self._previous, self._last = 0, None, None
+
+    def reset(self) -> None:
+        """Forget everything that was said: a new conversation with a new id, whose first turn is turn 1 and linked to none.
+
+        Raises:
+            SessionError: The session is not active, or a turn is running.
+        """
+        self._check_ready()
+        self.chat.terminate()
+        self._begin()
 
     async def close(self) -> None:
         """Stop a running turn and end the conversation: ACTIVE → TERMINATED. The agent stays open."""
@@ -111,8 +143,42 @@ class Session:
         """
         message = Message(role=MessageRole.USER, content=self._pipeline.validate(text))
         self._check_ready()
+        self._last = _Sent(message.content, len(self.chat.history.messages), self.chat.message_count)
+        async with aclosing(self._events(message, Turn.run)) as events:
+            async for event in events:
+                yield event
+
+    async def retry(self) -> AsyncGenerator[TurnEvent, None]:
+        """Send the last message again, as if it had not been answered: what came of it is taken out of the history first.
+
+        Raises:
+            SessionError: There is no message yet, the session is not active, or a turn is running.
+        """
+        self._check_ready()
+        if self._last is None:
+            raise SessionError("there is no message yet that could be sent again")
+        rewind(self.chat.history, self._last.entries)
+        self.chat.message_count = self._last.messages
+        async with aclosing(self.stream(self._last.text)) as events:
+            async for event in events:
+                yield event
+
+    async def call_tool(self, name: str, arguments: Mapping[str, Any]) -> AsyncGenerator[TurnEvent, None]:
+        """Run a tool for the user: a turn of its own that asks no model and leaves the history as it is. Approval is not asked for.
+
+        Raises:
+            SessionError: The session is not active, or a turn is running.
+        """
+        self._check_ready()
+        call = ToolCall(id=f"call_{uuid4().hex[:12]}", name=name, arguments=json.dumps(dict(arguments), default=str))
+        message = Message(role=MessageRole.USER, content=f"/call {name} {call.arguments}")
+        async with aclosing(self._events(message, lambda turn: turn.call(call))) as events:
+            async for event in events:
+                yield event
+
+    async def _events(self, message: Message, work: Callable[[Turn], Coroutine[Any, Any, TurnResult]]) -> AsyncGenerator[TurnEvent, None]:
         events: asyncio.Queue[TurnEvent | None] = asyncio.Queue()
-        task = self._task = asyncio.create_task(self._run(message, events))
+        task = self._task = asyncio.create_task(self._run(message, work, events))
         try:
             while (event := await events.get()) is not None:
                 yield event
@@ -122,11 +188,14 @@ class Session:
                 task.cancel()
                 await asyncio.wait([task])
 
-    async def _run(self, message: Message, events: asyncio.Queue[TurnEvent | None]) -> TurnResult:
+    async def _run(
+        self, message: Message, work: Callable[[Turn], Coroutine[Any, Any, TurnResult]], events: asyncio.Queue[TurnEvent | None]
+    ) -> TurnResult:
         self._turns += 1
-        turn = self._turn = Turn(self.agent, self.chat, self._turns, message, events.put_nowait, self._previous)
+        turn = Turn(self.agent, self.chat, self._turns, message, events.put_nowait, self._previous, self.approve)
+        self._turn = turn
         try:
-            result = await turn.run()
+            result = await work(turn)
             self._previous = turn.context
             if self.chat.message_count >= self.max_messages:
                 self.chat.terminate()

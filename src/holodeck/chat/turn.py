@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
@@ -18,7 +18,7 @@ from holodeck.backends import Backend, pricing
 from holodeck.backends.history import add_reply, add_results, as_messages, new_history, rewind
 from holodeck.backends.reply import ReplyBuilder
 from holodeck.chat.agent import Agent
-from holodeck.errors import BackendError, HoloDeckError, ToolError
+from holodeck.errors import BackendError, HoloDeckError, ToolDenied, ToolError
 from holodeck.lib.validation import shorten, terminal_safe
 from holodeck.models.chat import ChatSession, Message, MessageRole
 from holodeck.models.cost import RequestUsage
@@ -35,10 +35,14 @@ if TYPE_CHECKING:
 
     from holodeck.telemetry import RequestRecorder, TurnRecorder
 
-__all__ = ["Turn"]
+__all__ = ["Approve", "Turn"]
+
+Approve = Callable[[ToolExecution], Awaitable[bool]]
+"""Asked before a tool runs that needs approval; True lets it run."""
 
 _log = logging.getLogger(__name__)
 _STOPPED = "stopped by the user"
+_DENIED = "denied by the user"
 
 
 @dataclass
@@ -72,6 +76,7 @@ class Turn:
         message: The user's message.
         emit: Called with each event but the last.
         previous: Root span of the turn before.
+        approve: Asked before a tool runs that needs approval; without it such calls are denied.
     """
 
     def __init__(
@@ -82,9 +87,10 @@ class Turn:
         message: Message,
         emit: Callable[[TurnEvent], None],
         previous: SpanContext | None,
+        approve: Approve | None = None,
     ) -> None:
         self._agent, self._session, self._number, self._message = agent, session, number, message
-        self._emit, self._previous = emit, previous
+        self._emit, self._previous, self._approve = emit, previous, approve
         self._history: ChatHistory = session.history
         self._done = _Progress()
         self._start = perf_counter()
@@ -95,11 +101,28 @@ class Turn:
         """Run the turn to its end; a failure or a cancellation is part of the result, not raised."""
         before = len(self._history.messages)
         self._history.add_user_message(self._message.content)
+
+        async def converse(span: TurnRecorder) -> TurnResult:
+            await self._rounds(span)
+            return self._answered(before)
+
+        return await self._recorded(before, converse)
+
+    async def call(self, call: ToolCall) -> TurnResult:
+        """Run one tool for the user and ask no model; the history stays as it is. Failures are part of the result, as with :meth:`run`."""
+
+        async def use(span: TurnRecorder) -> TurnResult:
+            self._done.executions = [_execution(call)]
+            await self._run_tool(span, call, 0)
+            return self._result()
+
+        return await self._recorded(len(self._history.messages), use)
+
+    async def _recorded(self, before: int, work: Callable[[TurnRecorder], Awaitable[TurnResult]]) -> TurnResult:
         with self._agent.telemetry.turn(self._session, self._number, self._message, self._previous) as span:
             self.context = span.context
             try:
-                await self._rounds(span)
-                result = self._answered(before)
+                result = await work(span)
             except asyncio.CancelledError:
                 span.failed(self._stopped())
                 result = self._interrupted(before)
@@ -187,7 +210,8 @@ class Turn:
         self._done.executions += [_execution(call) for call in calls]
 
         async def run(number: int, call: ToolCall) -> None:
-            results[number] = await self._run_tool(span, call, first + number)
+            allowed = await self._allowed(call, first + number)
+            results[number] = await self._run_tool(span, call, first + number, allowed=allowed)
 
         try:
             async with asyncio.TaskGroup() as group:
@@ -197,19 +221,34 @@ class Turn:
             # In call order, and each call has one, also after a cancellation: providers refuse a history with an open call.
             add_results(self._history, [(call, results[number]) for number, call in enumerate(calls)])
 
-    async def _run_tool(self, span: TurnRecorder, call: ToolCall, place: int) -> str:
+    async def _allowed(self, call: ToolCall, place: int) -> bool:
+        """Whether the call may run. The question is asked outside of the tool's span: waiting for a person is no part of its duration."""
+        if not self._agent.needs_approval(call.name) or self._agent.toolbox.spec(call.name) is None:
+            return True
+        if self._approve is None:
+            return False
+        try:
+            return await self._approve(self._done.executions[place])
+        except asyncio.CancelledError as error:
+            self._done.executions[place] = self._done.executions[place].failed(_STOPPED)
+            raise self._stopped() from error
+
+    async def _run_tool(self, span: TurnRecorder, call: ToolCall, place: int, *, allowed: bool = True) -> str:
         execution = self._done.executions[place].running()
         self._emit(ToolStarted(call.id, execution))
         start = perf_counter()
         with span.tool(call, self._agent.toolbox.spec(call.name)) as recorder:
             try:
+                if not allowed:
+                    raise ToolDenied(_DENIED)
                 result = await self._agent.toolbox.call(
                     call.name, call.arguments, self._call_context(span, call.name, recorder.traceparent)
                 )
                 execution = execution.succeeded(result, perf_counter() - start)
             except ToolError as error:
                 recorder.failed(error)
-                execution, result = execution.failed(error.message, perf_counter() - start), f"Error: {error.message}"
+                time = None if isinstance(error, ToolDenied) else perf_counter() - start
+                execution, result = execution.failed(error.message, time), f"Error: {error.message}"
             except asyncio.CancelledError as error:
                 execution = execution.failed(_STOPPED, perf_counter() - start)
                 raise self._stopped() from error

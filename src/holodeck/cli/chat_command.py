@@ -37,6 +37,8 @@ __all__ = ["chat"]
 @click.option("--record", type=click.Path(path_type=Path), metavar="FILE", help="Write what the model answers to FILE, as a script.")
 @click.option("--redact", is_flag=True, help="Hide secrets in the recording.")
 @click.option("--replay-tools", is_flag=True, help="Take results of tools from the script or recording that answers; run no tool.")
+@click.option("--yes", is_flag=True, help="Run tools with 'approval: ask' without asking; without a terminal they are denied otherwise.")
+@click.option("--no-history", is_flag=True, help="Do not keep what is typed for the next session.")
 @click.option("--json", "as_json", is_flag=True, help="Write one JSON object a turn on stdout.")
 @click.pass_context
 def chat(ctx: click.Context, /, agent: Path, **arguments: Any) -> int:

@@ -6,12 +6,13 @@ import os
 import sys
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Any, Final, TextIO
+from typing import Any, Final, TextIO, cast
 
 from rich.cells import cell_len, set_cell_size
 from rich.console import Console
 from rich.text import Text
 
+from holodeck.cli.above import AboveWriter
 from holodeck.lib.validation import terminal_safe
 
 __all__ = ["ASCII", "UNICODE", "Glyphs", "Notes", "Streams", "glyphs_for", "streams_for_lines", "streams_for_terminal"]
@@ -130,7 +131,8 @@ def streams_for_terminal() -> Streams:
     """A conversation in a terminal: everything on stdout."""
     _never_fail(sys.stdout)
     _never_fail(sys.stderr)
-    return Streams(sys.stdout, Notes(sys.stdout), shared=True, interactive=True)
+    writer = cast(TextIO, AboveWriter(sys.stdout))
+    return Streams(writer, Notes(writer), shared=True, interactive=True)
 
 
 def streams_for_lines() -> Streams:

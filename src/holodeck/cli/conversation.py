@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator
+import asyncio
+from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import aclosing
-from typing import TYPE_CHECKING, Final
+from time import perf_counter
+from typing import TYPE_CHECKING, Any, Final
 
 from holodeck.cli.budget import Budget
 from holodeck.cli.footer import show_footer
+from holodeck.cli.toollines import call_text
 from holodeck.cli.tree import show_tree
-from holodeck.errors import InputError
+from holodeck.errors import InputError, SessionError
 from holodeck.models.chat import SessionState
-from holodeck.models.events import TurnFinished, TurnResult
+from holodeck.models.events import TurnEvent, TurnFinished, TurnResult
+from holodeck.models.tool_execution import ToolExecution
 
 if TYPE_CHECKING:
     from uuid import UUID
@@ -24,6 +28,9 @@ __all__ = ["FAREWELLS", "Conversation"]
 
 FAREWELLS: Final = frozenset({"exit", "quit"})
 """Messages that leave."""
+_CALL: Final = "/call "
+_WORK_SECONDS: Final = 0.004
+"""Longest that events are shown without a look at the keyboard."""
 
 
 class Conversation:
@@ -33,6 +40,8 @@ class Conversation:
         session: The session.
         notes: Where everything goes that is not an answer.
         turns: The turns so far, refused messages not counted.
+        asked: What the user said in each of them.
+        draft: Puts a text at the prompt, where there is one; says whether there is.
         failed: Whether any turn failed, or a message was refused.
         left: The user wants to leave.
 
@@ -51,7 +60,9 @@ class Conversation:
         self.session, self.notes = session, notes
         self._budget = budget or Budget()
         self.turns: list[TurnResult] = []
+        self.asked: list[str] = []
         self.failed = self.left = False
+        self.draft: Callable[[str], bool] = lambda _: False
         self._view, self._verbose, self._quiet = view, verbose, quiet
 
     @property
@@ -70,22 +81,56 @@ class Conversation:
         for notice in self.agent.notices:
             self.notes.hint(f"note: {notice}")
 
+    @property
+    def verbose(self) -> bool:
+        """Tools are shown with everything that went in and out, and the span tree follows each turn."""
+        return self._verbose
+
+    @verbose.setter
+    def verbose(self, value: bool) -> None:
+        self._verbose = self._view.verbose = value
+
     async def turn(self, text: str) -> None:
         """Send a message and show all that comes of it."""
+        await self._run(text, self.session.stream(text))
+
+    async def retry(self) -> None:
+        """Send the last message again, in place of what came of it, and show all that comes of it now."""
+        last = next((text for text in reversed(self.asked) if not text.startswith(_CALL)), "")
+        await self._run(last, self.session.retry())
+
+    async def call(self, name: str, arguments: Mapping[str, Any]) -> ToolExecution | None:
+        """Run a tool by hand and show it; None if it was stopped before it began."""
+        before = len(self.turns)
+        await self._run(
+            f"{_CALL}{call_text(ToolExecution(tool_name=name, parameters=dict(arguments)))}", self.session.call_tool(name, arguments)
+        )
+        calls = self.turns[-1].tool_calls if len(self.turns) > before else []
+        return calls[0] if calls else None
+
+    async def _run(self, text: str, events: AsyncGenerator[TurnEvent, None]) -> None:
+        self._view.begin()
         try:
-            async with aclosing(self.session.stream(text)) as events:
-                await self._show(events)
+            async with aclosing(events):
+                await self._show(text, events)
         except InputError as error:
             self.refuse(error)
+        except SessionError as error:
+            self.notes.error(error.message)
         finally:
             self._view.abandon()
 
-    async def _show(self, events: AsyncGenerator[object, None]) -> None:
+    async def _show(self, text: str, events: AsyncGenerator[TurnEvent, None]) -> None:
+        rested = perf_counter()
         async for event in events:
             if isinstance(event, TurnFinished):
+                self.asked.append(text)
                 self._finish(event.result)
             else:
-                self._view.show(event)  # type: ignore[arg-type]
+                self._view.show(event)
+            if perf_counter() - rested > _WORK_SECONDS:  # a burst of events must not keep keys waiting
+                await asyncio.sleep(0)
+                rested = perf_counter()
 
     def refuse(self, error: InputError) -> None:
         """A message cannot be sent: say why, and go on."""

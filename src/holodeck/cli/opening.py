@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
 from contextlib import suppress
-
-from prompt_toolkit.application import run_in_terminal
 
 from holodeck.cli.conversation import Conversation
 from holodeck.errors import HoloDeckError
@@ -56,17 +53,12 @@ class Opening:
         try:
             await self._conversation.session.open()
         except HoloDeckError as error:
-            return await self._failed(error.message)
+            return self._failed(error.message)
         except Exception as error:  # noqa: BLE001 - whatever it was, the user can read it and try again
-            return await self._failed(f"the agent could not be loaded ({type(error).__name__}: {error})")
-        await self._above_prompt(self._conversation.opened)
+            return self._failed(f"the agent could not be loaded ({type(error).__name__}: {error})")
+        self._conversation.opened()
         return True
 
-    async def _failed(self, message: str) -> bool:
-        await self._above_prompt(lambda: self._conversation.notes.error(message))
+    def _failed(self, message: str) -> bool:
+        self._conversation.notes.error(message)
         return False
-
-    @staticmethod
-    async def _above_prompt(show: Callable[[], None]) -> None:
-        """Print while a prompt may be on the screen: it is taken away and drawn again."""
-        await run_in_terminal(show)

@@ -8,11 +8,12 @@ import sys
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final, Self
+from typing import Any, Final, Self, cast
 
 from pydantic import ValidationError
 
 from holodeck.api import Agent, Session, load_agent
+from holodeck.cli.above import AboveWriter
 from holodeck.cli.budget import Budget
 from holodeck.cli.console import Streams, streams_for_lines, streams_for_terminal
 from holodeck.cli.conversation import Conversation
@@ -23,6 +24,7 @@ from holodeck.cli.signals import Signals, Stop
 from holodeck.cli.views import JsonView, TextView, TurnView
 from holodeck.errors import ConfigError
 from holodeck.models.chat import ChatConfig
+from holodeck.models.tool_execution import ToolExecution
 from holodeck.recording import Recorder, record, replay
 
 __all__ = ["ChatOptions", "run_chat"]
@@ -46,6 +48,8 @@ class ChatOptions:
         redact: ``--redact``.
         replay_tools: ``--replay-tools``.
         as_json: ``--json``.
+        yes: ``--yes``.
+        no_history: ``--no-history``.
         max_cost: ``--max-cost``, US dollars.
         max_tokens: ``--max-tokens``.
     """
@@ -60,6 +64,8 @@ class ChatOptions:
     redact: bool = False
     replay_tools: bool = False
     as_json: bool = False
+    yes: bool = False
+    no_history: bool = False
     max_cost: float | None = None
     max_tokens: int | None = None
 
@@ -126,6 +132,11 @@ def _end(loop: asyncio.AbstractEventLoop) -> None:
         loop.run_until_complete(asyncio.wait_for(loop.shutdown_asyncgens(), timeout=0.5))
 
 
+async def _allowed(execution: ToolExecution) -> bool:
+    del execution
+    return True
+
+
 class _Chat:
     """One chat: its session, its signals, and its way out."""
 
@@ -134,7 +145,9 @@ class _Chat:
         self._recorder = recorder
         self._budget = Budget(options.max_cost, options.max_tokens)
         self._budget.check(agent)
-        self._session = Session(agent, max_messages=options.config.max_messages)
+        # A tool whose result comes from a recording does not run, so there is nothing to allow.
+        approve = _allowed if options.yes or options.replay_tools else None
+        self._session = Session(agent, max_messages=options.config.max_messages, approve=approve)
         self._stop = Stop()
         self._signals = Signals(self._ended, self._interrupted)
 
@@ -150,16 +163,26 @@ class _Chat:
     async def _talk(self) -> int:
         config, streams = self._options.config, self._streams
         if streams.interactive:
-            from holodeck.cli.shell import Shell  # noqa: PLC0415 - a pipe needs no prompt_toolkit
-
-            conversation = self._conversation(TextView(streams, verbose=config.verbose, live=streams.notes.animated))
-            return await Shell(conversation, self._signals, self._stop, self._progress).run()
+            return await self._talk_in_terminal()
         if config.verbose:
             self._progress.listener = streams.notes.hint
         as_json = self._options.as_json
-        view = JsonView(streams, verbose=config.verbose) if as_json else TextView(streams, verbose=config.verbose, live=False)
+        view = JsonView(streams, verbose=config.verbose) if as_json else TextView(streams, verbose=config.verbose)
         conversation = self._conversation(view)
         return await Lines(conversation, self._options.messages, self._stop, echo=config.verbose).run()
+
+    async def _talk_in_terminal(self) -> int:
+        from holodeck.cli.live import LiveView  # noqa: PLC0415 - a pipe needs no prompt_toolkit
+        from holodeck.cli.shell import Shell  # noqa: PLC0415 - as above
+
+        notes, verbose = self._streams.notes, self._options.config.verbose
+        model = self._agent.config.model.label
+        view = LiveView(notes, verbose=verbose, waiting_for=model) if notes.animated else None
+        conversation = self._conversation(view or TextView(self._streams, verbose=verbose))
+        writer = cast(AboveWriter, self._streams.answers)
+        history = not self._options.no_history
+        shell = Shell(conversation, self._signals, self._stop, self._progress, view=view, writer=writer, history=history)
+        return await shell.run()
 
     def _conversation(self, view: TurnView) -> Conversation:
         verbose, quiet = self._options.config.verbose, self._options.as_json

@@ -7,12 +7,15 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
+from holodeck.cli.commands.show import show_history, show_stats, show_tools, show_turn
+from holodeck.cli.commands.talk import call_tool, reset, retry, toggle_verbose
+from holodeck.cli.commands.transcript import save
 from holodeck.cli.usage import show_usage
 
 if TYPE_CHECKING:
     from holodeck.cli.conversation import Conversation
 
-__all__ = ["COMMANDS", "SlashCommand", "is_command", "run_command", "unescaped"]
+__all__ = ["COMMANDS", "SlashCommand", "command_of", "is_command", "run_command", "unescaped"]
 
 Handler = Callable[["Conversation", str], Awaitable[None]]
 
@@ -26,12 +29,16 @@ class SlashCommand:
         arguments: What may follow, as help shows it.
         help: What it does, in a few words.
         handler: Does it; gets what followed the name.
+        completes: What Tab offers behind the name: ``tool``, ``file`` or nothing.
+        needs_session: It waits until the agent has been loaded.
     """
 
     name: str
     arguments: str
     help: str
     handler: Handler
+    completes: str = ""
+    needs_session: bool = False
 
     @property
     def usage(self) -> str:
@@ -50,14 +57,24 @@ def unescaped(text: str) -> str:
     return stripped[1:] if stripped.startswith("//") else text
 
 
+def command_of(text: str) -> SlashCommand | None:
+    """The command that ``text`` names, if there is such a one."""
+    return COMMANDS.get(_split(text)[0].lower())
+
+
+def _split(text: str) -> tuple[str, str]:
+    name, *rest = text.strip().removeprefix("/").split(maxsplit=1) or [""]
+    return name, rest[0] if rest else ""
+
+
 async def run_command(conversation: Conversation, text: str) -> None:
     """Do what the slash command ``text`` asks for, or say that there is no such command."""
-    name, _, argument = text.strip().removeprefix("/").partition(" ")
-    command = COMMANDS.get(name.strip().lower())
+    name, argument = _split(text)
+    command = command_of(text)
     if command is None:
         conversation.notes.error(f"there is no /{conversation.notes.fit(name, 40)}{_nearest(name)} (// sends a slash to the agent)")
-        return
-    await command.handler(conversation, argument.strip())
+    else:
+        await command.handler(conversation, argument.strip())
 
 
 def _nearest(name: str) -> str:
@@ -73,18 +90,6 @@ async def _help(conversation: Conversation, argument: str) -> None:
     conversation.notes.hint("A message that begins with // is sent with one slash. Ctrl-C stops an answer, Ctrl-D leaves.")
 
 
-async def _trace(conversation: Conversation, argument: str) -> None:
-    notes, turns = conversation.notes, conversation.turns
-    if not turns:
-        notes.error("there is no turn yet: send a message first")
-    elif argument and not (argument.isascii() and argument.isdigit() and 1 <= int(argument[:9]) <= len(turns)):
-        notes.error(f"/trace takes the number of a turn, 1 to {len(turns)}")
-    else:
-        result = turns[int(argument) - 1 if argument else -1]
-        if not conversation.show_trace(result):
-            notes.error("the spans of this turn are not kept" if result.trace_id else "telemetry is switched off: there are no spans")
-
-
 async def _exit(conversation: Conversation, argument: str) -> None:
     del argument
     conversation.left = True
@@ -94,8 +99,18 @@ COMMANDS: Final = {
     command.name: command
     for command in (
         SlashCommand("help", "", "list what can be typed", _help),
-        SlashCommand("trace", "[n]", "show the spans of turn n, by default of the last one", _trace),
+        SlashCommand("trace", "[n]", "show the spans of turn n, by default of the last one", show_turn),
         SlashCommand("usage", "", "tokens and cost so far, by turn, model and prompt tool", show_usage),
+        SlashCommand("tools", "", "list the agent's tools; after /verbose with their parameters", show_tools),
+        SlashCommand(
+            "call", "TOOL key=value ...", "run a tool yourself, and offer its result to the model", call_tool, "tool", needs_session=True
+        ),
+        SlashCommand("history", "", "show what was said", show_history),
+        SlashCommand("retry", "", "send the last message again, in place of its answer", retry, needs_session=True),
+        SlashCommand("reset", "", "begin a new conversation", reset, needs_session=True),
+        SlashCommand("verbose", "", "show tools in full and the spans after each turn, or stop doing so", toggle_verbose),
+        SlashCommand("save", "FILE", "write what was said to FILE: .json as JSON, anything else as Markdown", save, "file"),
+        SlashCommand("stats", "", "what became of the spans, metrics and logs", show_stats),
         SlashCommand("exit", "", "leave (as do exit, quit and Ctrl-D)", _exit),
     )
 }

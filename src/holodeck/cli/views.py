@@ -6,12 +6,9 @@ import json
 from typing import Any, Protocol
 from uuid import UUID
 
-from rich.status import Status
-from rich.text import Text
-
 from holodeck.cli.answer import AnswerWriter
 from holodeck.cli.console import Streams
-from holodeck.cli.toollines import call_text, show_execution
+from holodeck.cli.toollines import show_execution
 from holodeck.errors import InputError
 from holodeck.models.events import TextDelta, ToolFinished, ToolStarted, TurnEvent, TurnResult
 
@@ -19,7 +16,16 @@ __all__ = ["JsonView", "TextView", "TurnView"]
 
 
 class TurnView(Protocol):
-    """Shows one turn after the other."""
+    """Shows one turn after the other.
+
+    Attributes:
+        verbose: Tools with everything that went in and out.
+    """
+
+    verbose: bool
+
+    def begin(self) -> None:
+        """A message is on its way."""
 
     def show(self, event: TurnEvent) -> None:
         """Something happened in the running turn."""
@@ -35,35 +41,34 @@ class TurnView(Protocol):
 
 
 class TextView:
-    """The answer as it streams, a line for each tool, and what went wrong.
+    """The answer as it streams, a line for each tool, and what went wrong: for pipes, and for terminals without a cursor.
+
+    Attributes:
+        verbose: Tools with everything that went in and out.
 
     Args:
         streams: Where to.
-        verbose: Tools with everything that went in and out.
-        live: Running tools are shown while they run; nothing else may write meanwhile.
+        verbose: See above.
     """
 
-    def __init__(self, streams: Streams, *, verbose: bool, live: bool) -> None:
-        self._notes, self._verbose = streams.notes, verbose
+    def __init__(self, streams: Streams, *, verbose: bool) -> None:
+        self.verbose = verbose
+        self._notes = streams.notes
         self._answer = AnswerWriter(streams.answers, shared=streams.shared)
-        self._running: dict[str, str] = {}
-        self._status = Status("", console=streams.notes.console, spinner=streams.notes.glyphs.spinner) if live else None
+
+    def begin(self) -> None:
+        """Nothing is shown before there is something."""
 
     def show(self, event: TurnEvent) -> None:
         """Text goes out at once; a tool's line is printed when it has ended."""
         match event:
             case TextDelta(text):
-                self._pause()
                 self._answer.write(text)
-            case ToolStarted(call_id, execution):
+            case ToolStarted():
                 self._answer.note_follows()
-                self._running[call_id] = call_text(execution)
-            case ToolFinished(call_id, execution):
-                self._pause()
-                self._running.pop(call_id, None)
+            case ToolFinished(_, execution):
                 self._answer.note_follows()
-                show_execution(self._notes, execution, verbose=self._verbose)
-        self._resume()
+                show_execution(self._notes, execution, verbose=self.verbose)
 
     def finish(self, result: TurnResult, session_id: UUID) -> None:
         """End the answer's line, and say why the turn failed if it did."""
@@ -83,37 +88,29 @@ class TextView:
 
     def abandon(self) -> None:
         """End the answer's line."""
-        self._running.clear()
-        self._pause()
         self._answer.end()
-
-    def _pause(self) -> None:
-        if self._status is not None:
-            self._status.stop()
-
-    def _resume(self) -> None:
-        if self._status is None or not self._running:
-            return
-        console = self._notes.console
-        running = self._notes.fit(", ".join(self._running.values()), max(console.width - 4, 8))
-        self._status.update(Text(running, style="dim"))  # a string would be read as markup
-        self._status.start()
 
 
 class JsonView:
     """One JSON object a turn, in ASCII: harmless in a terminal, and the same whatever the locale is.
 
+    Attributes:
+        verbose: Tools are shown among the notes, with everything that went in and out.
+
     Args:
         streams: Where to; what went wrong is said among the notes as well.
-        verbose: Tools are shown among the notes, with everything that went in and out.
+        verbose: See above.
     """
 
     def __init__(self, streams: Streams, *, verbose: bool) -> None:
-        self._streams, self._verbose = streams, verbose
+        self._streams, self.verbose = streams, verbose
+
+    def begin(self) -> None:
+        """There is nothing to say before the end."""
 
     def show(self, event: TurnEvent) -> None:
         """Tools are shown on stderr where that was asked for; text waits for the end."""
-        if self._verbose and isinstance(event, ToolFinished):
+        if self.verbose and isinstance(event, ToolFinished):
             show_execution(self._streams.notes, event.execution, verbose=True)
 
     def finish(self, result: TurnResult, session_id: UUID) -> None:

@@ -43,10 +43,12 @@ class _Tool(Strict):
         name: Name the model calls; letters, digits, ``_``, ``-``, at most 64.
         description: What the model is told.
         timeout: Seconds after which a call is given up.
+        approval: ``ask``: a call runs only once the user has allowed it. Without a terminal it is denied, unless ``--yes`` is given.
     """
 
     name: str
     description: str = ""
+    approval: Literal["auto", "ask"] = "auto"
     timeout: Float = Field(default=_DEFAULT_TOOL_TIMEOUT, gt=0)
 
     @field_validator("name")
