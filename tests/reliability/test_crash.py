@@ -13,6 +13,7 @@ import pytest
 
 from holodeck.models.observability import OtlpTarget
 from holodeck.telemetry.spool import flush_spool
+from support.command import Home, Process, run
 from support.doomed import Nursery, nursery
 from support.otlp_receiver import OtlpReceiver
 from support.scripts import call, scripted_agent, usage
@@ -88,3 +89,38 @@ def check(receiver: OtlpReceiver, truth_file: Path) -> None:
     again = next((body for body, times in bodies.items() if times > 1), b"")
     assert all(bytes.fromhex(i) in again for i in doubled)
     assert max(spans.values(), default=0) <= 2
+
+
+def test_the_turn_that_died_is_in_the_collector(tmp_path: Path) -> None:
+    """``holodeck chat``, killed in the middle of a tool: the next chat sends the turn as ended by a crash, whole, in one trace."""
+    agent = scripted_agent(
+        tmp_path / "agent",
+        {"when": {"user": "sleep"}, "tool_calls": [call("nap", seconds=60)], "usage": usage(20, 5)},
+        {"when": {"user": "hello"}, "text": "Hello.", "repeat": True},
+    )
+    with OtlpReceiver() as receiver, Home() as home:
+        env = {"OTEL_EXPORTER_OTLP_ENDPOINT": receiver.http_url, "OTEL_BSP_SCHEDULE_DELAY": "60000"}
+        arguments = ["chat", str(agent), "--observability", "-m"]
+        spool = home.path / ".state" / "holodeck" / "spool"
+        with Process([*arguments, "please sleep"], env=env, home=home.path) as process:
+            deadline = time.monotonic() + 30
+            while not (spool.is_dir() and b"execute_tool" in segments(spool)) and time.monotonic() < deadline:
+                time.sleep(0.02)
+            assert b"execute_tool" in segments(spool)
+            os.kill(process.pid, signal.SIGKILL)
+            assert process.wait().code == -signal.SIGKILL
+        assert receiver.spans == []
+        after = run([*arguments, "hello"], env=env, home=home.path)
+        assert after.code == 0, after.err
+        died = [span for span in receiver.spans if span.attributes.get("error.type") == "process_crashed"]
+        assert {span.name.split()[0] for span in died} == {"invoke_agent", "execute_tool"}
+        trace_id = died[0].trace_id
+        assert receiver.tree(trace_id) == ("invoke_agent support", [("chat script", []), ("execute_tool nap", [])])
+        assert all(span.status_code == 2 and span.end >= span.start for span in died)
+        assert len({span.trace_id for span in receiver.spans}) == 2
+        assert not list(spool.iterdir())
+
+
+def segments(spool: Path) -> bytes:
+    """What is on disk."""
+    return b"".join(path.read_bytes() for path in spool.rglob("*.seg"))

@@ -105,7 +105,7 @@ def test_a_real_process_is_gone_in_two_seconds(tmp_path: Path, protocol: str) ->
         assert process.stdout.readline() == "leaving\n"
         start = monotonic()
         assert process.wait(10) == 0
-        assert monotonic() - start < 2.2  # measured from outside, on a machine that may be busy
+        assert monotonic() - start < 3.5  # the end of the interpreter included, on a machine that may be busy; unbounded it is 7 to 30 s
         assert "no spans delivered, 6 kept for later (no answer in time at " in process.stdout.read()
 
 

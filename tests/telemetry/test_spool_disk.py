@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from holodeck.errors import SettingError
+from holodeck.telemetry.spool.contents import read_contents
 from holodeck.telemetry.spool.directories import spool_settings
 from support.net import unused_port
 from support.otlp_receiver import OtlpReceiver
@@ -99,6 +100,36 @@ def test_a_full_disk_leaves_the_chat_alone_and_is_said_once(tmp_path: Path) -> N
         assert names_in(receiver) == ["written", *(f"span-{i}" for i in range(30))]
 
 
+@pytest.fixture
+def small_disk(tmp_path: Path) -> Iterator[Path]:
+    """A real file system with room for 64 KiB."""
+    disk = tmp_path / "disk"
+    disk.mkdir()
+    if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=64k", "tmpfs", str(disk)], capture_output=True, check=False).returncode:
+        pytest.skip("mounting a small file system is not allowed here")
+    yield disk
+    subprocess.run(["umount", "-l", str(disk)], check=True)
+
+
+def test_a_real_full_disk(small_disk: Path) -> None:
+    """No space left: said once, nothing lost; what was delivered is written down none the less, so that nothing is sent twice."""
+    with OtlpReceiver() as receiver:
+        spans = Spans(small_disk / "spool", target_of(receiver.http_url))
+        spans.make(*(f"span-{i}" for i in range(300)), text="x" * 300)
+        (notice,) = spans.notices
+        assert "(No space left on device)" in notice
+        assert spans.statistics.queued == 300
+        assert spans.queue.flush(5)
+        (queue,) = queues(small_disk / "spool")
+        left = read_contents(queue)
+        assert left.waiting == []
+        assert left.settled == 300
+        spans.queue.shutdown(1)
+        assert spans.accounted()
+        assert names_in(receiver) == [f"span-{i}" for i in range(300)]
+        assert queues(small_disk / "spool") == []
+
+
 def test_what_was_in_memory_is_written_when_there_is_room_again(tmp_path: Path) -> None:
     """At the end at the latest the spans are on disk, in their order, and the next run delivers them."""
     target = target_of(f"http://127.0.0.1:{unused_port()}")
@@ -108,8 +139,6 @@ def test_what_was_in_memory_is_written_when_there_is_room_again(tmp_path: Path) 
         spans.make("1", "2", "3")
     spans.queue.shutdown(1)
     assert (spans.queue.kept, spans.statistics.dropped) == (4, {})
-    from holodeck.telemetry.spool.contents import read_contents
-
     (queue,) = queues(tmp_path)
     assert [entry.number for entry in read_contents(queue).waiting] == [1, 2, 3, 4]
 

@@ -207,9 +207,7 @@ def create_telemetry(
     resource = _resource(settings)
     counters, recent = Counters(), RecentTraces(keep_turns) if keep_turns else None
     notices = _Notices(on_notice)
-    queue = (
-        _queue(settings, settings.traces, counters, notices.add, os.environ if environ is None else environ) if settings.traces else None
-    )
+    queue = _queue(settings, counters, notices.add, os.environ if environ is None else environ)
     tracers = TracerProvider(
         sampler=make_sampler(settings.sampler, settings.sampler_arg),
         resource=resource,
@@ -222,11 +220,15 @@ def create_telemetry(
     meters = MeterProvider([*_readers(settings, counters), *metric_readers], resource, shutdown_on_exit=False)
     loggers = _logger_provider(settings, resource, counters, log_processors)
     made = Telemetry(settings, tracers, meters, loggers, recent=recent, counters=counters, notices=notices.lines, queue=queue)
-    if settings.traces is not None:
+    _observe(made, meters, settings.traces)
+    return made
+
+
+def _observe(telemetry: Telemetry, meters: MeterProvider, target: OtlpTarget | None) -> None:
+    if target is not None:
         from holodeck.telemetry.spool.metrics import register  # noqa: PLC0415 - only where spans go out
 
-        register(meters.get_meter(SCOPE, __version__), settings.traces, made.statistics)
-    return made
+        register(meters.get_meter(SCOPE, __version__), target, telemetry.statistics)
 
 
 class _Notices:
@@ -244,13 +246,15 @@ class _Notices:
 
 
 def _queue(
-    settings: TelemetrySettings, target: OtlpTarget, counters: Counters, on_notice: Callable[[str], None], environ: Mapping[str, str]
-) -> SpanQueue:
+    settings: TelemetrySettings, counters: Counters, on_notice: Callable[[str], None], environ: Mapping[str, str]
+) -> SpanQueue | None:
+    if settings.traces is None:
+        return None
     from holodeck.telemetry.spool.directories import spool_settings  # noqa: PLC0415 - only where spans go out
     from holodeck.telemetry.spool.queue import SpanQueue  # noqa: PLC0415 - as above
 
     return SpanQueue(
-        target,
+        settings.traces,
         spool_settings(environ),
         counters,
         on_notice,
