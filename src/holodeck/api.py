@@ -72,7 +72,7 @@ def load_agent(
         capture_content=capture_content,
         trace_file=Path(trace_file) if trace_file is not None else None,
     )
-    make_telemetry = _factory(settings, {"keep_turns": keep_turns, **(telemetry_options or {})})
+    make_telemetry = _factory(settings, {"keep_turns": keep_turns, "environ": environ, **(telemetry_options or {})})
     return _agent(loaded, str(path), environ, settings, make_telemetry, on_progress)
 
 
