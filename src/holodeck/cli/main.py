@@ -28,6 +28,7 @@ __all__ = ["COMMANDS", "cli", "main", "run"]
 COMMANDS = {
     "chat": LazyCommand("holodeck.cli.chat_command:chat", "Talk to an agent."),
     "test": LazyCommand("holodeck.cli.test_command:test", "Run an agent's test cases."),
+    "trace": LazyCommand("holodeck.cli.trace_command:trace", "Show, list and compare traces; send what waits."),
     "init": LazyCommand("holodeck.cli.init_command:init", "Write a small agent that runs at once."),
     "schema": LazyCommand(
         "holodeck.cli.schema_command:schema", "Print the JSON Schema of agent files, of files of test cases, or of scripts."

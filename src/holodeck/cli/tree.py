@@ -9,9 +9,9 @@ from rich.text import Text
 from holodeck.cli.console import Notes
 from holodeck.traces import Line, WaterfallOptions, build_trees, spans_of, waterfall
 
-__all__ = ["as_text", "show_tree"]
+__all__ = ["STYLES", "as_text", "show_tree"]
 
-_STYLES: Final = {
+STYLES: Final = {
     "name": "bold",
     "operation": "cyan",
     "tree": "dim",
@@ -22,7 +22,10 @@ _STYLES: Final = {
     "error": "red",
     "dim": "dim",
     "mark": "bright_white",
+    "added": "green",
+    "removed": "red",
 }
+"""What each style of a line of ``holodeck.traces`` looks like."""
 _UNBOUNDED: Final = 120
 """Cells of a line where there is no terminal whose width could be asked for."""
 
@@ -42,5 +45,5 @@ def as_text(line: Line) -> Text:
     """A line of a waterfall with colours; its text is harmless already."""
     text = Text(end="", no_wrap=True)
     for segment in line:
-        text.append(segment.text, style=_STYLES.get(segment.style) or None)
+        text.append(segment.text, style=STYLES.get(segment.style) or None)
     return text

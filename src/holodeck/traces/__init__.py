@@ -7,10 +7,12 @@ Any writer's spans will do; nothing here imports OpenTelemetry or draws on a ter
 from __future__ import annotations
 
 from holodeck.errors import TraceReadError
+from holodeck.traces.cells import clean, fit, width
 from holodeck.traces.complete import complete_traces, lines_of
-from holodeck.traces.diff import Difference, DiffOptions, diff_trees, differs, tally
+from holodeck.traces.diff import KINDS, Difference, DiffOptions, cost_of, diff_trees, differs, tally
 from holodeck.traces.difflines import diff_lines
-from holodeck.traces.numbers import format_count, format_duration, format_tokens
+from holodeck.traces.html import html_page
+from holodeck.traces.numbers import format_count, format_duration, format_tokens, format_when
 from holodeck.traces.otlp import read_spans, spans_of
 from holodeck.traces.records import EventRecord, LinkRecord, SpanRecord
 from holodeck.traces.segments import Line, Segment, WaterfallOptions, plain
@@ -19,6 +21,7 @@ from holodeck.traces.tree import Node, as_data, build_trees, walk
 from holodeck.traces.waterfall import iter_waterfall, waterfall
 
 __all__ = [
+    "KINDS",
     "DiffOptions",
     "Difference",
     "EventRecord",
@@ -33,13 +36,18 @@ __all__ = [
     "WaterfallOptions",
     "as_data",
     "build_trees",
+    "clean",
     "complete_traces",
+    "cost_of",
     "diff_lines",
     "diff_trees",
     "differs",
+    "fit",
     "format_count",
     "format_duration",
     "format_tokens",
+    "format_when",
+    "html_page",
     "iter_waterfall",
     "lines_of",
     "plain",
@@ -50,4 +58,5 @@ __all__ = [
     "usage_of",
     "walk",
     "waterfall",
+    "width",
 ]

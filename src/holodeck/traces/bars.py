@@ -64,13 +64,13 @@ class Axis:
         first = min((begin + 4) // 8, self.cells - 1)
         length = max(end - 8 * first, 2) if end - begin > 1 else 2
         text = " " * first + glyphs.full * (length // 8) + glyphs.eighths[length % 8]
-        mark = self._mark(span)
+        mark = self.mark(span)
         if mark is None or len(text) - first < 2:
             return text, "", ""
         at = min(max(mark // 8, first), len(text) - 1)
         return text[:at], glyphs.mark, text[at + 1 :]
 
-    def _mark(self, span: SpanRecord) -> int | None:
+    def mark(self, span: SpanRecord) -> int | None:
         """Eighths before the first token, None where the span does not say or says something impossible."""
         seconds = span.attributes.get(names.TIME_TO_FIRST_CHUNK)
         if not span.asks_model or isinstance(seconds, bool) or not isinstance(seconds, int | float):

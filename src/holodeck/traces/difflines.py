@@ -15,7 +15,7 @@ from typing import Final
 
 from holodeck.lib.money import format_usd
 from holodeck.traces.cells import clean, fit, pad, width
-from holodeck.traces.diff import Difference, cost_of, shown
+from holodeck.traces.diff import KINDS, Difference, cost_of, shown
 from holodeck.traces.numbers import format_tokens
 from holodeck.traces.records import SpanRecord
 from holodeck.traces.rows import duration_of
@@ -50,7 +50,7 @@ def diff_lines(differences: Sequence[Difference], line_width: int, *, ascii_only
 
 def _name(difference: Difference, *, ascii_only: bool) -> tuple[str, str]:
     kind = difference.kinds[0] if difference.kinds else ""
-    mark = _MARKS.get(kind, "! " if kind else "  ")
+    mark = _MARKS.get(kind, "! " if any(KINDS[kind] for kind in difference.kinds) else "~ " if kind else "  ")
     indent = _INDENT * min(difference.depth, _MOST_LEVELS)
     return mark, indent + (clean(difference.span.name, ascii_only=ascii_only) or "(unnamed)")
 

@@ -6,7 +6,7 @@ import math
 from datetime import UTC, datetime
 from typing import Final
 
-__all__ = ["format_clock", "format_count", "format_date", "format_duration", "format_tokens"]
+__all__ = ["format_clock", "format_count", "format_date", "format_duration", "format_tokens", "format_when"]
 
 _SECOND: Final = 1_000_000_000
 _UNKNOWN: Final = "?"
@@ -79,6 +79,11 @@ def format_date(nanos: int) -> str:
     """The day of a Unix time in nanoseconds in UTC, ``2026-08-03``, or ``no date``."""
     time = _time(nanos)
     return f"{time:%Y-%m-%d}" if time else "no date"
+
+
+def format_when(nanos: int) -> str:
+    """A Unix time in nanoseconds as date and time in UTC, ``2026-08-03 14:03:22``: always 19 characters."""
+    return f"{format_date(nanos)} {format_clock(nanos)[:8]}".rstrip().ljust(19)
 
 
 def _time(nanos: int) -> datetime | None:

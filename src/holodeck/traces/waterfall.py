@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from holodeck.traces.records import SpanRecord
     from holodeck.traces.tree import Node
 
-__all__ = ["iter_waterfall", "waterfall"]
+__all__ = ["error_of", "iter_waterfall", "waterfall"]
 
 _CLOCK = len(format_clock(0)) + 1
 _LABEL = 9  # cells of the longest label of captured content
@@ -73,7 +73,7 @@ class _Layout:
         for row in rows:
             yield self._row(row)
             if row.span.failed:
-                yield self._below(row, "x " if self._ascii else "✗ ", _error(row.span), "error")
+                yield self._below(row, "x " if self._ascii else "✗ ", error_of(row.span), "error")
             if self._options.content:
                 for label, text in content_of(row.span):
                     yield self._below(row, f"{label:<{_LABEL}}  ", text, "dim")
@@ -148,7 +148,7 @@ class _Layout:
         return clean(text, ascii_only=self._ascii)
 
 
-def _error(span: SpanRecord) -> str:
+def error_of(span: SpanRecord) -> str:
     """What went wrong, as far as the span says: type and message, from the span itself or from the exception that it recorded."""
     recorded = next((event.attributes for event in reversed(span.events) if event.name == "exception"), {})
     kind = str(span.attributes.get(names.ERROR_TYPE) or recorded.get(names.EXCEPTION_TYPE) or "")

@@ -1,0 +1,1 @@
+"""What ``holodeck trace`` does: one module for each of its commands."""

@@ -1,0 +1,61 @@
+"""Files of spans for the commands that read them; whatever is wrong with one is a line that names it."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import BinaryIO
+
+from holodeck.errors import SettingError, TraceReadError
+from holodeck.traces import Node, build_trees, complete_traces, lines_of, read_spans
+
+__all__ = ["by_trace", "every_root", "name_of"]
+
+
+def name_of(path: Path) -> str:
+    """``path`` for people: ``-`` is standard input."""
+    return "standard input" if str(path) == "-" else str(path)
+
+
+def by_trace(path: Path) -> Iterator[list[Node]]:
+    """The trees of each trace, as soon as the trace is complete.
+
+    Raises:
+        SettingError: The file cannot be read, or a line of it is not OTLP/JSON; what could be read has been yielded by then.
+    """
+    with _opened(path) as file:
+        yield from complete_traces(lines_of(file))
+
+
+def every_root(path: Path) -> list[Node]:
+    """All trees of a file, by start time.
+
+    Raises:
+        SettingError: The file cannot be read, or a line of it is not OTLP/JSON.
+    """
+    with _opened(path) as file:
+        return build_trees(read_spans(file))
+
+
+@contextmanager
+def _opened(path: Path) -> Iterator[BinaryIO]:
+    try:
+        if str(path) == "-":
+            yield _standard_input()
+            return
+        with path.open("rb") as file:
+            yield file
+    except TraceReadError as error:
+        raise SettingError(f"{name_of(path)}: {error.message}") from error
+    except BrokenPipeError:
+        raise  # of the reader at the other end, not of this file
+    except OSError as error:
+        raise SettingError(f"{name_of(path)}: cannot be read ({error.strerror})") from error
+
+
+def _standard_input() -> BinaryIO:
+    if sys.stdin is None:
+        raise SettingError("standard input is closed: name a file")
+    return sys.stdin.buffer

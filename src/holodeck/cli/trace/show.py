@@ -1,0 +1,87 @@
+"""``holodeck trace show`` and ``holodeck trace list``."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+from holodeck.cli.trace.page import Page
+from holodeck.cli.trace.reading import by_trace, name_of
+from holodeck.errors import SettingError
+from holodeck.traces import Node, WaterfallOptions, html_page, iter_waterfall
+
+__all__ = ["show_page", "show_traces"]
+
+
+def show_traces(path: Path, page: Page, *, trace_id: str, content: bool) -> None:
+    """Write the waterfall of each trace.
+
+    Args:
+        path: The file.
+        page: Where to.
+        trace_id: Beginning of the ids of the traces to show; "" shows all.
+        content: Captured content is shown.
+
+    Raises:
+        SettingError: The file cannot be read, or has no such trace; what could be read has been written by then.
+    """
+    options = WaterfallOptions(width=page.width, ascii=page.ascii, content=content)
+    first = True
+    for root in _chosen(path, trace_id):
+        if not first:
+            page.line()
+        first = False
+        for line in iter_waterfall(root, options):
+            page.line(line)
+
+
+def show_page(path: Path, page: Path, *, trace_id: str, content: bool) -> None:
+    """Write the waterfall of each trace into one HTML page.
+
+    Args:
+        path: The file.
+        page: The page; ``-`` is standard output. It is there whole, or not at all.
+        trace_id: Beginning of the ids of the traces to show; "" shows all.
+        content: Captured content is shown.
+
+    Raises:
+        SettingError: The file cannot be read, or has no such trace, or the page cannot be written.
+    """
+    pieces = html_page(_chosen(path, trace_id), name_of(path), content=content)
+    if str(page) == "-":
+        for piece in pieces:
+            sys.stdout.write(piece)
+        return
+    if page.exists() and path.exists() and page.samefile(path):
+        raise SettingError(f"--html {page}: these are the spans themselves: name another file")
+    _write_whole(page, pieces)
+
+
+def _write_whole(page: Path, pieces: Iterable[str]) -> None:
+    beside = page.with_name(f".{page.name}.{os.getpid()}")
+    try:
+        with beside.open("w", encoding="utf-8", errors="replace", newline="\n") as file:
+            file.writelines(pieces)
+        beside.replace(page)
+    except OSError as error:
+        raise SettingError(f"--html {page}: cannot be written ({error.strerror})") from error
+    finally:
+        beside.unlink(missing_ok=True)
+
+
+def _chosen(path: Path, trace_id: str) -> Iterator[Node]:
+    """The trees of the traces whose ids begin like this.
+
+    Raises:
+        SettingError: The file cannot be read, or has no such trace.
+    """
+    wanted, found = trace_id.strip().lower(), False
+    for roots in by_trace(path):
+        for root in roots:
+            if root.span.trace_id.startswith(wanted):
+                found = True
+                yield root
+    if wanted and not found:
+        raise SettingError(f"{name_of(path)}: there is no trace {wanted} in it: 'holodeck trace list' shows those that are")
