@@ -11,7 +11,9 @@ from xml.etree import ElementTree as ET
 import pytest
 import yaml
 
+from holodeck.lib.yaml_writer import write_yaml
 from support.command import Result, Terminal, run
+from support.otlp_receiver import OtlpReceiver
 from support.scripts import call, scripted_agent, usage
 from support.trees import trees_in
 
@@ -35,7 +37,7 @@ def agent(tmp_path: Path) -> Path:
 def write_cases(agent: Path, *cases: dict[str, Any], name: str = "cases.yaml", **more: Any) -> Path:
     """Write a case file beside the agent."""
     path = agent.with_name(name)
-    path.write_text(yaml.safe_dump({**more, "cases": list(cases)}, sort_keys=False), encoding="utf-8")
+    path.write_text(write_yaml({**more, "cases": list(cases)}), encoding="utf-8")
     return path
 
 
@@ -63,7 +65,26 @@ def test_cases_beside_the_agent_run_and_report(agent: Path, tmp_path: Path) -> N
     assert "canary" not in (tmp_path / "t.jsonl").read_text()
 
 
-def test_no_test_cases_are_said_to_be_ignored_and_holodecks_own_run(agent: Path) -> None:
+def test_verdicts_reach_a_collector(agent: Path) -> None:
+    """With --observability the conventions' event stands beside the traces, parented to the root of the evaluated turn."""
+    write_cases(agent, GOOD, BAD)
+    with OtlpReceiver() as receiver:
+        env = {"OTEL_EXPORTER_OTLP_ENDPOINT": receiver.http_url, "OTEL_TRACES_SAMPLER": "always_off"}
+        assert run(["test", agent, "--observability"], env=env).code == 1
+        roots = {span.span_id: span for span in receiver.spans if span.name == "invoke_agent support"}
+        events = [log for log in receiver.logs if log.event_name == "gen_ai.evaluation.result"]
+        verdicts = {log.attributes["gen_ai.evaluation.name"]: log for log in events}
+    assert {name: log.attributes["gen_ai.evaluation.score.label"] for name, log in verdicts.items()} == {
+        "finds an order": "pass",
+        "refunds": "fail",
+    }
+    for name, log in verdicts.items():
+        assert roots[log.span_id].attributes["holodeck.test.case"] == name
+    assert verdicts["refunds"].attributes["gen_ai.evaluation.explanation"] == "not as expected: tools, answer.contains"
+    assert verdicts["refunds"].attributes["gen_ai.evaluation.score.value"] == pytest.approx(1 / 3)
+
+
+def test_test_cases_in_the_agent_file_run(agent: Path) -> None:
     """test_cases of the agent file run: expected_tools in any order, ground_truth in the answer; what is for others is said once."""
     data = yaml.safe_load(agent.read_text())
     data["test_cases"] = [
