@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Final
-from urllib.parse import urlsplit
 
 from rich.style import Style
 from rich.text import Text
@@ -17,10 +15,7 @@ from holodeck.models.observability import TelemetrySettings
 from holodeck.models.tool_execution import ToolStatus
 from holodeck.traces import format_count, format_duration
 
-__all__ = ["facts_of", "show_footer", "trace_link"]
-
-_LOOPBACK: Final = frozenset({"localhost", "127.0.0.1", "::1"})
-_JAEGER: Final = "http://localhost:16686/trace/"
+__all__ = ["facts_of", "show_footer", "show_link", "trace_link"]
 
 
 def show_footer(notes: Notes, result: TurnResult, settings: TelemetrySettings) -> None:
@@ -45,7 +40,8 @@ def facts_of(result: TurnResult, *, ascii_only: bool) -> Iterator[str]:
     if result.time_to_first_token is not None:
         yield f"first token {format_duration(result.time_to_first_token, ascii_only=ascii_only)}"
     usage = result.usage
-    yield f"{format_count(usage.prompt_tokens)} + {format_count(usage.completion_tokens)} tokens" if usage else "tokens unknown"
+    if result.model_requests:
+        yield f"{format_count(usage.prompt_tokens)} + {format_count(usage.completion_tokens)} tokens" if usage else "tokens unknown"
     if result.cost_usd is not None:
         yield format_usd(result.cost_usd)
     if calls := result.tool_calls:
@@ -54,7 +50,11 @@ def facts_of(result: TurnResult, *, ascii_only: bool) -> Iterator[str]:
 
 
 def trace_link(trace_id: str, settings: TelemetrySettings) -> str | None:
-    """Where Jaeger shows the trace, if spans go to a collector on this machine: a remote one's web page cannot be guessed."""
-    if settings.traces is None or urlsplit(settings.traces.url).hostname not in _LOOPBACK:
-        return None
-    return _JAEGER + trace_id
+    """Where Jaeger shows the trace; None where that is not known, or where spans are not sent."""
+    return f"{settings.jaeger_url}/trace/{trace_id}" if settings.jaeger_url and settings.traces else None
+
+
+def show_link(notes: Notes, result: TurnResult, settings: TelemetrySettings) -> None:
+    """Show the address of the turn in Jaeger in full, where there is one: not every terminal opens links."""
+    if result.trace_id and (link := trace_link(result.trace_id, settings)):
+        notes.line(("in Jaeger: ", "dim"), link, wrap=False)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from holodeck.config.environment import Environment, Precedence, setting_error
+from holodeck.config.jaeger import resolve_jaeger
 from holodeck.config.otlp import SIGNALS, Signal, TargetResolver
 from holodeck.config.problems import KeyedError
 from holodeck.config.resource import resolve_resource
@@ -120,6 +121,7 @@ class _Resolver:
             "log_level": self._pick("log_level", self._written(self._config.logs, "level"), default="INFO"),
             "trace_file": self._trace_file(trace_file),
         }
+        values["jaeger_url"] = resolve_jaeger(self._config.jaeger_url, values["traces"], self._environment, self._precedence)
         return TelemetrySettings(**values, sources=self._precedence.sources, warnings=tuple(self._warnings))
 
     def _pick(self, setting: str, *said: tuple[str, T | None], default: T) -> T:

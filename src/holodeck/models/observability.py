@@ -136,6 +136,7 @@ class ObservabilityConfig(Strict):
         metrics: Metrics.
         logs: Log records.
         exporters: Where telemetry goes.
+        jaeger_url: Where Jaeger's web pages are, for the link to a turn; ``none``: no link.
     """
 
     enabled: bool | None = None
@@ -145,6 +146,7 @@ class ObservabilityConfig(Strict):
     metrics: MetricsConfig = Field(default_factory=MetricsConfig)
     logs: LogsConfig = Field(default_factory=LogsConfig)
     exporters: ExportersConfig = Field(default_factory=ExportersConfig)
+    jaeger_url: str | None = None
 
 
 class OtlpTarget(Value):
@@ -192,6 +194,7 @@ class TelemetrySettings(Value):
         log_level: Lowest level that is exported.
         attribute_length_limit: Longest attribute value in characters.
         trace_file: OTLP/JSON lines are appended there.
+        jaeger_url: Where Jaeger shows the turns, without a slash at its end; None where that is not known.
         sources: Where each setting came from: ``flag --NAME``, ``env NAME``, ``agent file`` or ``default``; keys are the names here,
             dotted for what is inside (``traces.url``, ``resource.service.name``).
         warnings: What the user should know about the settings; one line each.
@@ -217,6 +220,7 @@ class TelemetrySettings(Value):
     log_level: LogLevel = "INFO"
     attribute_length_limit: int = 65_536
     trace_file: Path | None = None
+    jaeger_url: str | None = None
     sources: dict[str, str] = Field(default_factory=dict)
     warnings: tuple[str, ...] = ()
 

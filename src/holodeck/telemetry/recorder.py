@@ -261,6 +261,7 @@ class TurnRecorder(_Recorder):
         """The turn's totals; usage stands on ``chat`` spans only, so that a sum over all spans never doubles."""
         self._put(names.TURN_REQUESTS, result.model_requests)
         self._put(names.TURN_TOOLS, len(result.tool_calls))
+        self._put(names.TURN_COST, result.cost_usd)
         self._put(names.SESSION_STATE, self._session.state.value)
         self._put(names.SESSION_MESSAGES, self._session.message_count)
         if result.usage is not None:

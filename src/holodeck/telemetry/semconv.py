@@ -50,6 +50,7 @@ TURN_REQUESTS: Final = "holodeck.turn.model_requests"
 TURN_TOOLS: Final = "holodeck.turn.tool_calls"
 TURN_INPUT: Final = "holodeck.turn.input_tokens"
 TURN_OUTPUT: Final = "holodeck.turn.output_tokens"
+TURN_COST: Final = "holodeck.turn.cost_usd"
 MESSAGE_ROLE: Final = "holodeck.message.role"
 MESSAGE_LENGTH: Final = "holodeck.message.length"
 ANSWER_LENGTH: Final = "holodeck.answer.length"
@@ -89,6 +90,7 @@ ATTRIBUTES: Final = (
     Attribute(TURN_TOOLS, "int", "Tool executions of the turn.", "1", _TURN),
     Attribute(TURN_INPUT, "int", "Input tokens of all model requests of the turn; absent if any is unknown.", "420", _TURN),
     Attribute(TURN_OUTPUT, "int", "Output tokens of all model requests of the turn; absent if any is unknown.", "38", _TURN),
+    Attribute(TURN_COST, "double", "US dollars for all model requests of the turn; absent if any is unknown.", "0.0018", _TURN),
     Attribute(MESSAGE_ROLE, "string", "Role of the message that began the turn.", "user", _TURN),
     Attribute(MESSAGE_LENGTH, "int", "Length in characters of the message that began the turn.", "24", _TURN),
     Attribute(ANSWER_LENGTH, "int", "Length in characters of the assistant's answer; absent if there is none.", "180", _TURN),
