@@ -88,7 +88,9 @@ def template(turns: int) -> bytes:
     """An encoded request whose trace ids and times are marks of the same length."""
     request = ExportTraceServiceRequest()
     resource = request.resource_spans.add()
-    resource.resource.attributes.extend(pairs({"service.name": "load", "service.version": "0", "service.instance.id": "load"}))
+    process = {"service.name": "load", "service.version": "0.1.0", "service.instance.id": "0f6ab067-a24b-4d9f-8b2f-7f6f3f1c1101"}
+    sdk = {"telemetry.sdk.language": "python", "telemetry.sdk.name": "opentelemetry", "telemetry.sdk.version": "1.45.2"}
+    resource.resource.attributes.extend(pairs({**process, **sdk}))
     scope = resource.scope_spans.add()
     scope.scope.name = "holodeck"
     for turn in range(turns):
@@ -98,23 +100,24 @@ def template(turns: int) -> bytes:
 
 def turn_spans(trace: bytes) -> list[Span]:
     """A turn as HoloDeck records it: a root, four requests to a model, three tools."""
-    common = {"gen_ai.agent.name": "support", "gen_ai.provider.name": "openai"}
+    conversation = {"gen_ai.conversation.id": "6a0f6ab0-67a2-4b0d-9f2b-2f7f6f3f1c11", "gen_ai.request.model": "gpt-4o-mini"}
     root = {
-        **common, "gen_ai.operation.name": "invoke_agent", "gen_ai.request.model": "gpt-4o-mini",
-        "gen_ai.conversation.id": "6a0f6ab0-67a2-4b0d-9f2b-2f7f6f3f1c11", "holodeck.turn.number": 1, "holodeck.turn.model_requests": 4,
-        "holodeck.turn.tool_calls": 3, "holodeck.turn.input_tokens": 1720, "holodeck.turn.output_tokens": 160,
-        "holodeck.message.role": "user", "holodeck.message.length": 20, "holodeck.answer.length": 78, "holodeck.session.state": "active",
+        **conversation, "gen_ai.operation.name": "invoke_agent", "gen_ai.agent.name": "support",
+        "gen_ai.agent.description": "Answers questions about orders, stock and shipping", "holodeck.turn.number": 1,
+        "holodeck.turn.model_requests": 4, "holodeck.turn.tool_calls": 3, "holodeck.turn.input_tokens": 1720,
+        "holodeck.turn.output_tokens": 160, "holodeck.message.role": "user", "holodeck.message.length": 20,
+        "holodeck.answer.length": 78, "holodeck.session.state": "active", "holodeck.session.message_count": 2,
     }  # fmt: skip
     chat = {
-        **common, "gen_ai.operation.name": "chat", "gen_ai.request.model": "gpt-4o-mini", "gen_ai.request.stream": True,
-        "gen_ai.request.temperature": 0.3, "gen_ai.request.max_tokens": 1000, "gen_ai.response.model": "gpt-4o-mini-2024-07-18",
-        "gen_ai.response.id": "chatcmpl-CKx0a8bWq3ZpT1rYv5", "gen_ai.usage.input_tokens": 430, "gen_ai.usage.output_tokens": 40,
-        "server.address": "api.openai.com", "server.port": 443, "gen_ai.response.time_to_first_chunk": 0.21,
+        **conversation, "gen_ai.operation.name": "chat", "gen_ai.provider.name": "openai", "gen_ai.request.stream": True,
+        "gen_ai.response.model": "gpt-4o-mini-2024-07-18", "gen_ai.response.id": "chatcmpl-CKx0a8bWq3ZpT1rYv5",
+        "gen_ai.usage.input_tokens": 430, "gen_ai.usage.output_tokens": 40, "gen_ai.usage.cache_read.input_tokens": 384,
+        "gen_ai.response.time_to_first_chunk": 0.21, "server.address": "api.openai.com", "server.port": 443,
     }  # fmt: skip
     tool = {
-        **common, "gen_ai.operation.name": "execute_tool", "gen_ai.tool.name": "lookup_order", "gen_ai.tool.type": "function",
-        "gen_ai.tool.call.id": "call_b0Xv2L8dPq", "gen_ai.tool.description": "Where an order is and what is in it.",
-        "holodeck.tool.status": "success", "holodeck.tool.execution_time": 0.12,
+        "gen_ai.operation.name": "execute_tool", "gen_ai.agent.name": "support", "gen_ai.tool.name": "lookup_order",
+        "gen_ai.tool.type": "function", "gen_ai.tool.call.id": "call_b0Xv2L8dPq", "holodeck.tool.status": "success",
+        "gen_ai.tool.description": "Where an order is and what is in it.", "holodeck.tool.execution_time": 0.12,
     }  # fmt: skip
     kinds = [
         ("invoke_agent support", root),

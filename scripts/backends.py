@@ -122,7 +122,7 @@ def programs(binaries: Path) -> list[Program]:
     environment.setdefault("TRACES_ENDPOINT", f"{jaeger.host}:{jaeger.variables['JAEGER_OTLP_PORT']}")
     collector = Program(
         "collector", binaries / "otelcol", CONFIGS / "config.yaml", "COLLECTOR", state,
-        {"GOGC": "300"} | environment,  # a fifth less processor time for some 50 MB
+        {"GOGC": "300", "GOMEMLIMIT": "1GiB"} | environment,  # less processor time for more memory, up to the limit
         links={
             "OTLP": "http://{host}:{COLLECTOR_HTTP_PORT} (HTTP), http://{host}:{COLLECTOR_GRPC_PORT} (gRPC)",
             "Prometheus": "http://{host}:{COLLECTOR_PROMETHEUS_PORT}/metrics",
