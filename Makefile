@@ -52,7 +52,7 @@ lint: $(DEVELOPS) ## check style, formatting and the direction of imports
 types: $(DEVELOPS) ## check types
 	@$(BIN)/mypy
 
-bench: $(DEVELOPS) ## measure start-up, memory and the cost of telemetry
+bench: $(DEVELOPS) ## measure HoloDeck beside its peers; ARGS=--quick: alone, in a minute
 	@$(BIN)/python benchmarks/bench.py $(ARGS)
 
 backends: ## build Jaeger and a collector from their Go modules, for machines without containers

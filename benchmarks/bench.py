@@ -36,7 +36,7 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("topics", nargs="*", metavar="TOPIC", help=f"of {', '.join(TOPICS)}; all of them by default")
     parser.add_argument("--quick", action="store_true", help="HoloDeck alone: no peers, no environments, few repetitions")
-    parser.add_argument("--json", type=Path, default=Path("bench.json"), metavar="FILE", help="where the figures go (default: %(default)s)")
+    parser.add_argument("--json", type=Path, default=Path("build/bench.json"), metavar="FILE", help="where the figures go (default: %(default)s)")
     options = parser.parse_args(arguments)
     if unknown := set(options.topics) - set(TOPICS):
         parser.error(f"no such topic: {', '.join(sorted(unknown))}")
@@ -74,6 +74,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     tables = measure(options.topics or list(TOPICS), quick=options.quick)
     seconds = time.monotonic() - start
     data = {"machine": where, "seconds": round(seconds), "quick": options.quick, "tables": [table.data() for table in tables]}
+    options.json.parent.mkdir(parents=True, exist_ok=True)
     options.json.write_text(json.dumps(data, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
     missed = [goal.words for table in tables for goal in table.goals if not goal.met]
     broken = [table.title for table in tables if not table.rows]
