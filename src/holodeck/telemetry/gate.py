@@ -18,6 +18,8 @@ __all__ = ["Gate"]
 
 _LABEL_LIMIT: Final = 1024
 _MAX_DEPTH: Final = 24
+_KEY_LIMIT: Final = 64
+"""Longest key that is remembered, in characters."""
 
 
 class Gate:
@@ -34,6 +36,7 @@ class Gate:
         self._limit = limit
         self._redact = Redactor(redaction_patterns)
         self.label = lru_cache(maxsize=512)(self._label)
+        self._known_key = lru_cache(maxsize=512)(self._key)  # messages repeat theirs: role, parts, type, content
 
     def _label(self, text: str) -> str:
         # Redacted before it is cut: a cut could leave half a secret that no pattern knows.
@@ -68,13 +71,16 @@ class Gate:
         if isinstance(value, dict | list | tuple) and depth > _MAX_DEPTH:
             return "[cut: too deep]"
         if isinstance(value, dict):
-            return {self._redact(exportable(str(k))): self._named(str(k), v, depth + 1) for k, v in value.items()}
+            return dict(self._pair(str(k), v, depth + 1) for k, v in value.items())
         if isinstance(value, list | tuple):
             return [self._redacted(v, depth + 1) for v in value]
         return value
 
-    def _named(self, key: str, value: Any, depth: int) -> Any:
+    def _pair(self, key: str, value: Any, depth: int) -> tuple[str, Any]:
         # A secret's name may stand in the key: {"password": "hunter2"} is only recognisable as a pair.
-        if isinstance(value, str | int | float) and self._redact.names_secret(key):
-            return REDACTED
-        return self._redacted(value, depth)
+        name, secret = self._known_key(key) if len(key) <= _KEY_LIMIT else self._key(key)
+        return name, REDACTED if secret and isinstance(value, str | int | float) else self._redacted(value, depth)
+
+    def _key(self, key: str) -> tuple[str, bool]:
+        """A key as it may go out, and whether it is the name of a secret."""
+        return self._redact(exportable(key)), self._redact.names_secret(key)
