@@ -44,16 +44,25 @@ class ModelRequest:
 
 def request_of(history: ChatHistory, tools: Sequence[ToolSpec]) -> ModelRequest:
     """The request that sends ``history`` and offers ``tools``."""
-    roles = [message.role.value for message in history.messages]
-    last_reply = max((n for n, role in enumerate(roles) if role == "assistant"), default=-1)
-    last_user = max((n for n, role in enumerate(roles) if role == "user"), default=-1)
-    system = next((str(m.content) for m, role in zip(history.messages, roles, strict=True) if role == "system"), None)
+    # From the end, and no further than the turn's own message: a long conversation must not make each request slower.
+    new: list[Any] = []
+    rounds, user = 1, ""
+    for message in reversed(history.messages):
+        role = message.role.value
+        if role == "assistant":
+            rounds += 1
+        elif rounds == 1 and role != "system":
+            new.append(message)
+        if role == "user":
+            user = str(message.content)
+            break
+    first = history.messages[0] if history.messages else None
     return ModelRequest(
-        instructions=system,
-        messages=tuple(_message(m) for m in history.messages[last_reply + 1 :] if m.role.value != "system"),
+        instructions=str(first.content) if first is not None and first.role.value == "system" else None,
+        messages=tuple(_message(message) for message in reversed(new)),
         tools=tuple(tools),
-        user=str(history.messages[last_user].content) if last_user >= 0 else "",
-        round=1 + roles[last_user + 1 :].count("assistant"),
+        user=user,
+        round=rounds,
     )
 
 
