@@ -182,7 +182,9 @@ def start_of(pid: int) -> str | None:
     except (FileNotFoundError, ProcessLookupError):
         if Path("/proc/self/stat").exists():
             return None
-    said = subprocess.run(["ps", "-o", "stat=,lstart=", "-p", str(pid)], text=True, capture_output=True, check=False).stdout.split()
+    said = subprocess.run(
+        ["ps", "-o", "stat=", "-o", "lstart=", "-p", str(pid)], text=True, capture_output=True, check=False
+    ).stdout.split()
     return "_".join(said[1:]) if said and not said[0].startswith("Z") else None
 
 

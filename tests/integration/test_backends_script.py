@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import os
 import stat
+import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
-from integration.stack import script
+from integration.stack import ROOT, script
 
 
 def fake_go(directory: Path, version: str) -> str:
@@ -65,3 +66,14 @@ def test_an_unknown_command() -> None:
     """Anything else gets the usage and exit code 2."""
     result = script("restart")
     assert (result.returncode, result.stderr.startswith("usage: ")) == (2, True)
+
+
+@pytest.mark.parametrize(("required", "code", "outcome"), [("", 0, "1 skipped"), ("1", 1, "1 error")])
+def test_tests_that_need_the_programs(tmp_path: Path, required: str, code: int, outcome: str) -> None:
+    """Without the programs the tests that need them are skipped with what to do; where the programs are required, they fail with it."""
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "tests/integration/test_load.py"]
+    environment = os.environ | {"HOLODECK_BACKENDS_DIR": str(tmp_path), "HOLODECK_REQUIRE_BACKENDS": required}
+    result = subprocess.run(command, cwd=ROOT, env=environment, text=True, capture_output=True, timeout=60, check=False)
+    assert result.returncode == code, result.stdout
+    assert outcome in result.stdout
+    assert "not built: otelcol, jaeger (make backends)" in result.stdout

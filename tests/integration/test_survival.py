@@ -13,6 +13,8 @@ from collections.abc import Callable
 from typing import Any
 from uuid import uuid4
 
+import pytest
+
 from holodeck import Session, load_agent
 from integration.otlp_requests import post, span, spans_request
 from integration.stack import ROOT, Stack, wait
@@ -84,6 +86,7 @@ def test_the_collector_is_killed_while_turns_arrive(own_stack: Stack) -> None:
     wait_for_all(own_stack, sender.accepted)
 
 
+@pytest.mark.timeout(2 * (AWAY_SECONDS + BACK_SECONDS))
 def test_jaeger_is_away_and_the_collector_dies_meanwhile(own_stack: Stack) -> None:
     """While Jaeger is away the collector goes on accepting, keeps what it has over a kill of its own, and delivers when Jaeger is back."""
     sender = Sender(own_stack, every=0.02)
