@@ -7,8 +7,8 @@
     python scripts/backends.py status
 
 Versions are pinned by go.mod and go.sum under otel-collector/modules. The binaries are kept outside the checkout, in
-HOLODECK_BACKENDS_DIR (~/.cache/holodeck/backends), under a key of those pins. Logs, pid files and data are in HOLODECK_STATE_DIR
-(~/.local/state/holodeck/backends). Standard library only.
+HOLODECK_BACKENDS_DIR (~/.cache/holodeck/backends), under a key of those pins. Logs, pid files and data are in the folder
+``backends`` of HOLODECK_STATE_DIR (~/.local/state/holodeck). Standard library only.
 """
 
 from __future__ import annotations
@@ -145,7 +145,7 @@ def directory() -> Path:
 def state_directory() -> Path:
     """Where logs, pid files and data are."""
     state = Path(os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state")
-    return Path(os.environ.get("HOLODECK_STATE_DIR") or state / "holodeck" / "backends")
+    return Path(os.environ.get("HOLODECK_STATE_DIR") or state / "holodeck") / "backends"
 
 
 def key() -> str:

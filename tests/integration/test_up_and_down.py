@@ -33,7 +33,7 @@ def make(target: str, variables: dict[str, str]) -> subprocess.CompletedProcess[
 
 def pids(variables: dict[str, str]) -> dict[str, str]:
     """The recorded process ids by program."""
-    state = Path(variables["HOLODECK_STATE_DIR"])
+    state = Path(variables["HOLODECK_STATE_DIR"], "backends")
     return {path.stem: path.read_text().split()[0] for path in state.glob("*.pid")}
 
 
@@ -119,8 +119,8 @@ def test_a_start_that_fails(variables: dict[str, str], tmp_path: Path) -> None:
 
 def test_a_pid_file_of_another_process(variables: dict[str, str]) -> None:
     """A process that has got the number of a program by chance is not taken for it, nor ended."""
-    state = Path(variables["HOLODECK_STATE_DIR"])
-    state.mkdir()
+    state = Path(variables["HOLODECK_STATE_DIR"], "backends")
+    state.mkdir(parents=True)
     (state / "jaeger.pid").write_text(f"{os.getpid()} 1\n")
     assert "jaeger: not running" in script("status", **variables).stdout
     assert script("down", **variables).stdout == "collector: was not running\njaeger: was not running\n"
