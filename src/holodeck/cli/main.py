@@ -29,6 +29,7 @@ COMMANDS = {
     "chat": LazyCommand("holodeck.cli.chat_command:chat", "Talk to an agent."),
     "test": LazyCommand("holodeck.cli.test_command:test", "Run an agent's test cases."),
     "trace": LazyCommand("holodeck.cli.trace_command:trace", "Show, list and compare traces; send what waits."),
+    "doctor": LazyCommand("holodeck.cli.doctor_command:doctor", "Check an agent, its model, and the way to the collector."),
     "init": LazyCommand("holodeck.cli.init_command:init", "Write a small agent that runs at once."),
     "schema": LazyCommand(
         "holodeck.cli.schema_command:schema", "Print the JSON Schema of agent files, of files of test cases, or of scripts."

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from holodeck.lib.document import Document
     from holodeck.lib.problems import KeyPath
 
-__all__ = ["complete_models", "endpoint_variable", "require_keys"]
+__all__ = ["complete_models", "endpoint_variable", "key_variables", "require_keys"]
 
 _KEY_VARIABLES: Final = {
     Provider.OPENAI: "OPENAI_API_KEY",
@@ -53,6 +53,11 @@ def complete_models(document: Document, environ: Mapping[str, str]) -> None:
 def endpoint_variable(override: ModelOverride) -> str | None:
     """The environment variable that holds the endpoint of the provider that the command line names."""
     return _ENDPOINT_VARIABLES.get(override.provider)
+
+
+def key_variables() -> dict[Provider, str]:
+    """The environment variable in which each provider's key is looked for; providers that need no key are not in it."""
+    return dict(_KEY_VARIABLES)
 
 
 def _model_sections(data: dict[str, Any]) -> Iterator[tuple[KeyPath, dict[str, Any]]]:
