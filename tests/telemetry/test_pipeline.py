@@ -250,3 +250,16 @@ def test_the_resource_is_redacted_and_exportable() -> None:
             record_turn(made)
         assert receiver.spans[0].resource["owner"] == "[redacted]"
         assert receiver.spans[0].resource["odd"] == "x\ufffd"
+
+
+def test_a_turns_records_go_to_its_own_telemetry() -> None:
+    """Two agents in one process: what is logged inside a turn leaves with that turn's telemetry only."""
+    with OtlpReceiver() as one, OtlpReceiver() as two:
+        with (
+            telemetry(otlp=True, logs=targets(one, "http/protobuf")["logs"]) as a,
+            telemetry(otlp=True, logs=targets(two, "http/protobuf")["logs"]) as b,
+        ):
+            record_turn(a)
+            record_turn(b, 2)
+        assert [r.body for r in one.logs] == ["turn 1"]
+        assert [r.body for r in two.logs] == ["turn 2"]

@@ -13,6 +13,7 @@ from typing import Any, Final
 
 from opentelemetry._logs import Logger, LogRecord, SeverityNumber
 from opentelemetry.context import get_current
+from opentelemetry.trace import get_current_span
 
 from holodeck.telemetry.gate import Gate
 
@@ -32,14 +33,24 @@ class OtlpLogHandler(logging.Handler):
     """Sends records to ``logger``.
 
     A record's ``attributes`` (``extra={"attributes": {…}}``) become attributes; their text values are labels, never content.
+
+    Args:
+        logger: Where the records go.
+        gate: What may enter them.
+        level: The lowest level that is sent.
+        resource: Of this telemetry. Several agents in a process share one Python logger: a record that is written inside a turn belongs
+            to the telemetry that records the turn, and to no other.
     """
 
-    def __init__(self, logger: Logger, gate: Gate, level: str) -> None:
+    def __init__(self, logger: Logger, gate: Gate, level: str, resource: object) -> None:
         super().__init__(level)
-        self._logger, self._gate = logger, gate
+        self._logger, self._gate, self._resource = logger, gate, resource
 
     def emit(self, record: logging.LogRecord) -> None:
         """Send ``record`` in the current trace context."""
+        recording = getattr(get_current_span(), "resource", self._resource)
+        if recording is not self._resource:
+            return
         self._logger.emit(
             LogRecord(
                 timestamp=int(record.created * 1e9),

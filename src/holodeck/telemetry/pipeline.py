@@ -78,7 +78,8 @@ class Telemetry:
     def _attach_logs(self, provider: _logs.LoggerProvider) -> OtlpLogHandler | None:
         if self.settings.disabled or isinstance(provider, _logs.NoOpLoggerProvider):
             return None
-        handler = OtlpLogHandler(provider.get_logger(SCOPE, __version__), self.gate, self.settings.log_level)
+        resource = getattr(provider, "resource", None)
+        handler = OtlpLogHandler(provider.get_logger(SCOPE, __version__), self.gate, self.settings.log_level, resource)
         logger = logging.getLogger(SCOPE)
         logger.addHandler(handler)
         logger.setLevel(min(logger.level or logging.INFO, handler.level))
