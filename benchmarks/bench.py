@@ -36,7 +36,8 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("topics", nargs="*", metavar="TOPIC", help=f"of {', '.join(TOPICS)}; all of them by default")
     parser.add_argument("--quick", action="store_true", help="HoloDeck alone: no peers, no environments, few repetitions")
-    parser.add_argument("--json", type=Path, default=Path("build/bench.json"), metavar="FILE", help="where the figures go (default: %(default)s)")
+    figures = "where the figures go (default: %(default)s)"
+    parser.add_argument("--json", type=Path, default=Path("build/bench.json"), metavar="FILE", help=figures)
     options = parser.parse_args(arguments)
     if unknown := set(options.topics) - set(TOPICS):
         parser.error(f"no such topic: {', '.join(sorted(unknown))}")

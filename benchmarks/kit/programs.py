@@ -90,9 +90,9 @@ def holodeck(place: Path) -> Program:
     return Program(HOLODECK, [command, "--help"], chat, r"leaves\..*>", [*chat, "-m", QUESTION])
 
 
-def peer(name: str, place: Path, url: str) -> Program:
-    """A peer, in its own environment."""
-    environment = build(name)
+def peer(name: str, place: Path, url: str, *, late: bool = False) -> Program:
+    """A peer, in its own environment; ``late``: it is not installed any more if it is missing."""
+    environment = build(name, late=late)
     if environment.problem:
         return Program(name, problem=environment.problem)
     return {"holodeck-ai": _holodeck_ai, "llm": _llm, "clai": _clai}[name](environment, place, url)

@@ -29,7 +29,7 @@ def measure(context: Context) -> list[Table]:
     program = holodeck(context.place)
     table.rows.append(["holodeck", *_row(lambda otlp: _ours([*program.ask, "--observability"], otlp, context.place), context)])
     for name in () if context.quick else INSTRUMENTATIONS:
-        environment = build(name)
+        environment = build(name, late=context.late)
         if environment.problem or context.late:
             table.rows.append([name])
             table.notes.append(f"{name}: {environment.problem or 'no time left'}")

@@ -37,7 +37,7 @@ def _installed(context: Context) -> Table:
     table.rows.append(_row("holodeck", sys.executable, ("holodeck", "holodeck"), context))
     table.rows.append(["holodeck, all that an answer needs", None, None, *_import(sys.executable, "holodeck.backends.openai", context)])
     for name, what in {} if context.quick else PEERS.items():
-        environment = build(name)
+        environment = build(name, late=context.late)
         if environment.problem or context.late:
             table.notes.append(f"{name}: {environment.problem or 'no time left'}")
             continue

@@ -22,7 +22,7 @@ def measure(context: Context) -> list[Table]:
     """CPU, wall time and memory of each program, the runs of all of them interleaved."""
     programs = [holodeck(context.place)]
     if not context.quick:
-        programs += [peer(name, context.place, context.model) for name in PEERS]
+        programs += [peer(name, context.place, context.model, late=context.late) for name in PEERS]
     usable = [program for program in programs if not program.problem]
     costs: dict[tuple[str, str], list[Cost | str]] = {}
     for step in _STEPS:

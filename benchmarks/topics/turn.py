@@ -24,7 +24,7 @@ FLOOR_FACTOR = 2.0
 RECORDING_US = 600.0
 _WORKLOADS = Path(__file__).parent.parent / "workloads"
 _SPANS = 4
-_SPANS_OF_PEERS = 2
+_REQUESTS = 2
 _DEAD = "http://127.0.0.1:9"
 
 
@@ -97,11 +97,11 @@ def count(collector: str) -> int:
 
 
 def _peers(context: Context, ours: Table) -> Table:
-    columns = ["instrumentation", "raw client, ms", "added a turn, ms", "quartiles, ms", "spans a turn", "added a span, µs"]
+    columns = ["instrumentation", "without, ms", "added a turn, ms", "quartiles, ms", "spans exported a turn", "added a span, µs"]
     table = Table("Beside instrumentations of the plain openai client, OTLP to a live collector", columns)
     added = next(row[2] for row in ours.rows if row[0] == "otlp")
     raw = next(row[1] for row in ours.rows if row[0] == "off")
-    table.rows.append(["holodeck (its own turn without telemetry)", raw, added, ours.rows[2][3], float(_SPANS), added * 1e3 / _SPANS])
+    table.rows.append(["holodeck", raw, added, ours.rows[2][3], float(_SPANS), added * 1e3 / _SPANS])
     for name in INSTRUMENTATIONS:
         if context.late:
             table.notes.append(f"{name}: no time left")
@@ -121,7 +121,7 @@ def _peers(context: Context, ours: Table) -> Table:
 
 
 def _peer(name: str, context: Context) -> list[Any]:
-    environment = build(name)
+    environment = build(name, late=context.late)
     if environment.problem:
         raise RuntimeError(environment.problem)
     command = [environment.program("python"), str(_WORKLOADS / "peer.py"), context.model]
@@ -133,4 +133,6 @@ def _peer(name: str, context: Context) -> list[Any]:
         turns = workloads["on"].end()
         spans = count(collector) / turns
     added = paired(figures["on"], figures["raw"])
-    return [name, median(figures["raw"]) / 1e3, *_added(added), spans, added.median / spans if spans else None]
+    if spans < _REQUESTS:
+        raise RuntimeError(f"only {spans:.2f} spans a turn arrive")
+    return [name, median(figures["raw"]) / 1e3, *_added(added), spans, added.median / _REQUESTS]

@@ -4,6 +4,7 @@ Runs in a peer's own environment: only that peer, openai and OpenTelemetry can b
 be in a program of the user's.
 """
 
+# ruff: noqa: PLC0415 - each instrumentation can be imported in its own environment only
 from __future__ import annotations
 
 import argparse
@@ -106,13 +107,19 @@ def openllmetry(otlp: str) -> None:
 
 
 def openlit(otlp: str) -> None:
-    """OpenLIT, for openai only; a local price list, or it would fetch one from the internet."""
+    """OpenLIT without spans of HTTP clients; a local price list, or it would fetch one from the internet."""
     os.environ["OPENLIT_PRICING_JSON"] = prices = os.path.join(os.environ["HOME"], "prices.json")  # noqa: PTH118 - plain on purpose
     with open(prices, "w", encoding="utf-8") as file:  # noqa: PTH123 - plain on purpose
         json.dump({"chat": {"gpt-4o-mini": {"promptPrice": 0.0, "completionPrice": 0.0}}}, file)
     import openlit as library
 
-    library.init(otlp_endpoint=otlp, pricing_json=prices, capture_message_content=False, disable_batch=False)
+    library.init(
+        otlp_endpoint=otlp,
+        pricing_json=prices,
+        capture_message_content=False,
+        disable_batch=False,
+        disabled_instrumentors=["httpx", "requests", "urllib", "urllib3", "aiohttp-client"],
+    )
 
 
 def logfire(otlp: str) -> None:

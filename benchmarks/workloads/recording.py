@@ -1,6 +1,6 @@
 """What it costs to record a turn, and what the bare SDK takes for the very same spans, attributes and metric records. Prints JSON.
 
-A turn is two requests, one tool and the root; exporters drop everything, so that only recording is measured. The floor is a replay: one turn
+A turn is two requests, one tool and the root; exporters drop everything, so that only recording is measured. The floor is a replay: a turn
 is recorded in memory, and what came out is made again with ``start_span``, ``set_attributes`` and ``record``.
 """
 
