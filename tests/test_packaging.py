@@ -17,7 +17,7 @@ from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
 ROOT = Path(__file__).resolve().parent.parent
-TARGETS = {"help", "venv", "chat", "demo", "test", "lint", "types", "bench", "pins", "clean"}
+TARGETS = {"help", "venv", "chat", "demo", "test", "soak", "lint", "types", "bench", "backends", "up", "down", "pins", "clean"}
 EVERYWHERE = {"/", "/home", "/mnt", "/opt", "/srv", "/tmp", "/usr", "/var", "/Users"}
 EXAMPLES = sorted(path.relative_to(ROOT).as_posix() for path in ROOT.glob("examples/*/agent.yaml"))
 
