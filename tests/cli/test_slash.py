@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import io
+from types import SimpleNamespace
 
 import pytest
 
 from holodeck.cli.console import Notes
 from holodeck.cli.slash import COMMANDS, is_command, run_command, unescaped
 from holodeck.models.events import TurnResult
+from holodeck.models.observability import TelemetrySettings
 
 
 class _Conversation:
@@ -20,6 +22,7 @@ class _Conversation:
         self.notes = Notes(self.file)
         self.turns = [TurnResult(number=n + 1, trace_id=f"{n + 1:032x}") for n in range(turns)]
         self.left = False
+        self.agent = SimpleNamespace(settings=TelemetrySettings())
         self.shown: list[int] = []
         self._kept = kept
 

@@ -96,6 +96,7 @@ class Turn:
         self._start = perf_counter()
         self.context: SpanContext | None = None
         self.stop_reason = "cancelled"
+        self._by_hand = False
 
     async def run(self) -> TurnResult:
         """Run the turn to its end; a failure or a cancellation is part of the result, not raised."""
@@ -112,7 +113,7 @@ class Turn:
         """Run one tool for the user and ask no model; the history stays as it is. Failures are part of the result, as with :meth:`run`."""
 
         async def use(span: TurnRecorder) -> TurnResult:
-            self._done.executions = [_execution(call)]
+            self._by_hand, self._done.executions = True, [_execution(call)]
             await self._run_tool(span, call, 0)
             return self._result()
 
@@ -289,7 +290,8 @@ class Turn:
         reason, text = self.stop_reason, self._done.text
         if not text:
             rewind(self._history, before)
-            failure = TurnError(error_type=reason, message="stopped before there was an answer: the message is forgotten")
+            what = "stopped" if self._by_hand else "stopped before there was an answer: the message is forgotten"
+            failure = TurnError(error_type=reason, message=what)
             return self._result(error=failure, interrupted=True)
         if self._done.streaming is not None and (partial := self._done.streaming.reply().text):
             add_reply(self._history, ModelReply(text=partial))

@@ -8,7 +8,9 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TextIO
 
-__all__ = ["AboveWriter"]
+from holodeck.lib.validation import terminal_safe
+
+__all__ = ["AboveWriter", "GatedWriter"]
 
 
 class AboveWriter(io.TextIOBase):
@@ -63,7 +65,7 @@ class AboveWriter(io.TextIOBase):
 
     @contextmanager
     def held(self, notify: Callable[[], None]) -> Iterator[None]:
-        """Keep lines for :meth:`take`; in the end write the rest. ``notify`` is called when there are some, by the thread that wrote them."""
+        """Keep lines for :meth:`take`, and write the rest in the end. ``notify`` is called by the thread that wrote some."""
         with self._lock:
             self._notify = notify
         try:
@@ -73,3 +75,36 @@ class AboveWriter(io.TextIOBase):
                 rest, self._parts, self._notify = "".join(self._parts), [], None
             self.file.write(rest)
             self.file.flush()
+
+
+class GatedWriter(io.TextIOBase):
+    """Standard output for everybody else in the process, such as a tool that prints: nothing of it acts on the terminal.
+
+    Args:
+        writer: Where to.
+    """
+
+    def __init__(self, writer: AboveWriter) -> None:
+        self._writer = writer
+
+    @property
+    def encoding(self) -> str:  # type: ignore[override]
+        """The terminal's."""
+        return self._writer.encoding
+
+    def fileno(self) -> int:
+        """The terminal's."""
+        return self._writer.fileno()
+
+    def isatty(self) -> bool:
+        """Whether there is a terminal."""
+        return self._writer.isatty()
+
+    def writable(self) -> bool:
+        """It always is."""
+        return True
+
+    def write(self, text: str) -> int:
+        """Hand on what is harmless in ``text``."""
+        self._writer.write(terminal_safe(text))
+        return len(text)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Collection
 from typing import Final
 
 from holodeck.cli.console import Notes
@@ -25,10 +25,10 @@ class Approver:
 
     Args:
         notes: Where the call is shown: in full, since nobody can allow what cannot be seen.
-        ask: Asks a question at the prompt.
+        ask: Asks a question at the prompt and returns one of the answers that it is given.
     """
 
-    def __init__(self, notes: Notes, ask: Callable[[str], Awaitable[str]]) -> None:
+    def __init__(self, notes: Notes, ask: Callable[[str, Collection[str]], Awaitable[str]]) -> None:
         self._notes, self._ask = notes, ask
         self._always: set[str] = set()
         self._one_at_a_time = asyncio.Lock()
@@ -39,14 +39,10 @@ class Approver:
             if execution.tool_name in self._always:
                 return True
             self._show(execution)
-            while True:
-                answer = (await self._ask(_QUESTION)).strip().lower()
-                if answer in _ALWAYS:
-                    self._always.add(execution.tool_name)
-                if answer in _YES | _ALWAYS:
-                    return True
-                if answer in _NO:
-                    return False
+            answer = await self._ask(_QUESTION, _YES | _NO | _ALWAYS)
+            if answer in _ALWAYS:
+                self._always.add(execution.tool_name)
+            return answer in _YES | _ALWAYS
 
     def _show(self, execution: ToolExecution) -> None:
         self._notes.line((f"{self._notes.glyphs.tool} ", "yellow"), (execution.tool_name, "bold"), (" needs your approval", "yellow"))

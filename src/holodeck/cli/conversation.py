@@ -28,7 +28,6 @@ __all__ = ["FAREWELLS", "Conversation"]
 
 FAREWELLS: Final = frozenset({"exit", "quit"})
 """Messages that leave."""
-_CALL: Final = "/call "
 _WORK_SECONDS: Final = 0.004
 """Longest that events are shown without a look at the keyboard."""
 
@@ -62,6 +61,7 @@ class Conversation:
         self.turns: list[TurnResult] = []
         self.asked: list[str] = []
         self.failed = self.left = False
+        self._last = ""
         self.draft: Callable[[str], bool] = lambda _: False
         self._view, self._verbose, self._quiet = view, verbose, quiet
 
@@ -92,19 +92,18 @@ class Conversation:
 
     async def turn(self, text: str) -> None:
         """Send a message and show all that comes of it."""
+        self._last = text
         await self._run(text, self.session.stream(text))
 
     async def retry(self) -> None:
         """Send the last message again, in place of what came of it, and show all that comes of it now."""
-        last = next((text for text in reversed(self.asked) if not text.startswith(_CALL)), "")
-        await self._run(last, self.session.retry())
+        await self._run(self._last, self.session.retry())
 
     async def call(self, name: str, arguments: Mapping[str, Any]) -> ToolExecution | None:
         """Run a tool by hand and show it; None if it was stopped before it began."""
         before = len(self.turns)
-        await self._run(
-            f"{_CALL}{call_text(ToolExecution(tool_name=name, parameters=dict(arguments)))}", self.session.call_tool(name, arguments)
-        )
+        typed = f"/call {call_text(ToolExecution(tool_name=name, parameters=dict(arguments)))}"
+        await self._run(typed, self.session.call_tool(name, arguments))
         calls = self.turns[-1].tool_calls if len(self.turns) > before else []
         return calls[0] if calls else None
 

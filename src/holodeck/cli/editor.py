@@ -6,10 +6,11 @@ import os
 import re
 from collections.abc import Callable, Mapping
 from pathlib import Path
+from time import monotonic
 from typing import Any, Final, TextIO
 
 from prompt_toolkit import PromptSession
-from prompt_toolkit.auto_suggest import AutoSuggestFromHistory
+from prompt_toolkit.auto_suggest import AutoSuggestFromHistory, ConditionalAutoSuggest
 from prompt_toolkit.completion import Completer
 from prompt_toolkit.data_structures import Size
 from prompt_toolkit.document import Document
@@ -22,14 +23,19 @@ from prompt_toolkit.layout.processors import Processor, Transformation, Transfor
 from prompt_toolkit.layout.utils import explode_text_fragments
 from prompt_toolkit.output.vt100 import Vt100_Output
 from prompt_toolkit.styles import Style
+from prompt_toolkit.utils import get_cwidth
 
 from holodeck.cli.slash import is_command
 
-__all__ = ["Interrupt", "SteadyOutput", "editing_mode", "make_editor"]
+__all__ = ["Interrupt", "SteadyOutput", "editing_keys", "editing_mode", "input_rows", "make_editor"]
 
 _BIDI: Final = re.compile("[\u202a-\u202e\u2066-\u2069]")
 _STYLE: Final = Style.from_dict({"completion-menu.meta.completion": "noinherit", "auto-suggestion": "ansibrightblack"})
 _INPUTRC: Final = re.compile(r"^\s*set\s+editing-mode\s+(\w+)", re.MULTILINE)
+
+
+_EARLY: Final = 0.5
+"""Seconds in which what was typed before there was a prompt comes in: the terminal had made a line feed of Enter then."""
 
 
 class Interrupt(Exception):
@@ -118,7 +124,7 @@ def make_editor(
         output=output,
         history=history,
         completer=completer,
-        auto_suggest=AutoSuggestFromHistory(),
+        auto_suggest=ConditionalAutoSuggest(AutoSuggestFromHistory(), Condition(lambda: not asking())),
         complete_while_typing=Condition(lambda: not asking() and _completes(session.default_buffer.document)),
         complete_in_thread=False,
         key_bindings=keys,
@@ -140,18 +146,25 @@ def _completes(document: Document) -> bool:
 def editing_keys() -> KeyBindings:
     """Alt-Enter and Ctrl-J add a line."""
     keys = KeyBindings()
+    begun = monotonic()
 
     @keys.add("escape", "enter")
-    @keys.add("c-j")
     def add_line(event: KeyPressEvent) -> None:
         event.current_buffer.newline(copy_margin=False)
+
+    @keys.add("c-j")
+    def line_feed(event: KeyPressEvent) -> None:
+        if monotonic() < begun + _EARLY:
+            event.current_buffer.validate_and_handle()
+        else:
+            add_line(event)
 
     return keys
 
 
-def cells_above(session: PromptSession[Any], columns: int) -> int:
+def input_rows(session: PromptSession[Any], columns: int) -> int:
     """Rows that the input and its menu take."""
-    document = session.default_buffer.document
-    rows = sum(1 + (len(line) + 2) // max(columns, 1) for line in document.lines)
-    menu = session.default_buffer.complete_state is not None or session.default_buffer.complete_while_typing()
-    return rows + (int(session.reserve_space_for_menu) if menu else 0)
+    buffer = session.default_buffer
+    rows = sum(1 + (get_cwidth(line) + 2) // max(columns, 1) for line in buffer.document.lines)
+    menu = buffer.complete_state is not None or buffer.complete_while_typing()
+    return max(rows, int(session.reserve_space_for_menu) if menu else 0)

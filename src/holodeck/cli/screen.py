@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import asyncio
 import functools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from contextlib import ExitStack, redirect_stderr, redirect_stdout
+from dataclasses import dataclass
 from time import monotonic
 from typing import Final, Protocol
 
@@ -25,8 +26,8 @@ from rich.console import Console
 from rich.style import Style
 from rich.text import Text
 
-from holodeck.cli.above import AboveWriter
-from holodeck.cli.editor import Interrupt, SteadyOutput, cells_above, editing_keys, make_editor
+from holodeck.cli.above import AboveWriter, GatedWriter
+from holodeck.cli.editor import Interrupt, SteadyOutput, editing_keys, input_rows, make_editor
 from holodeck.cli.keys import held_keys
 
 __all__ = ["DumbScreen", "LiveLines", "LiveScreen", "Screen"]
@@ -66,8 +67,8 @@ class Screen(Protocol):
     def stop(self) -> None:
         """Stop reading."""
 
-    async def ask(self, question: str) -> str:
-        """What the user answers to a question; what stood at the prompt stands there again afterwards."""
+    async def ask(self, question: str, answers: Collection[str]) -> str:
+        """Which of ``answers`` the user gives, "" for none; what stood at the prompt stands there again afterwards."""
 
     def draft(self, text: str) -> bool:
         """Put ``text`` at the prompt, before what stands there; False if this terminal cannot."""
@@ -77,6 +78,14 @@ class Screen(Protocol):
 
     def refresh(self) -> None:
         """The live lines have changed."""
+
+
+@dataclass(frozen=True)
+class _Question:
+    text: str
+    answers: Collection[str]
+    future: asyncio.Future[str]
+    draft: Document
 
 
 class LiveScreen:
@@ -99,7 +108,7 @@ class LiveScreen:
         self.idle = asyncio.Event()
         self.live: LiveLines = lambda _: ()
         self._output = SteadyOutput.of(writer.file)
-        self._question: tuple[str, asyncio.Future[str], Document] | None = None
+        self._question: _Question | None = None
         self._above: tuple[tuple[int, int], StyleAndTextTuples] | None = None
         self._last, self._timer = 0.0, None
         self._flushing = False
@@ -141,10 +150,11 @@ class LiveScreen:
         def wake() -> None:
             loop.call_soon_threadsafe(self.refresh)
 
+        others = GatedWriter(self._writer)
         with ExitStack() as stack:
             stack.enter_context(self._writer.held(wake))
-            stack.enter_context(redirect_stdout(self._writer))
-            stack.enter_context(redirect_stderr(self._writer))
+            stack.enter_context(redirect_stdout(others))
+            stack.enter_context(redirect_stderr(others))
             try:
                 await self._app.run_async(set_exception_handler=False, handle_sigint=False)
             except EOFError:
@@ -159,25 +169,26 @@ class LiveScreen:
         if self._app.is_running and not self._app.is_done:
             self._app.exit(result="")
 
-    async def ask(self, question: str) -> str:
-        """What the user answers to ``question``, one line; a ``KeyboardInterrupt`` never comes out of it."""
+    async def ask(self, question: str, answers: Collection[str]) -> str:
+        """Which of ``answers`` the user gives, as a line of its own: what somebody is typing when the question comes answers nothing."""
         buffer = self._session.default_buffer
         future: asyncio.Future[str] = asyncio.get_running_loop().create_future()
-        self._question = (question, future, buffer.document)
+        self._question = _Question(question, answers, future, buffer.document)
         buffer.reset()
         self.refresh()
         try:
             return await future
         finally:
-            draft, self._question = self._question[2], None
+            draft, self._question = self._question.draft, None
             buffer.reset(draft)
             self.refresh()
 
     def _answer(self, text: str) -> None:
         assert self._question is not None
         self._session.default_buffer.reset()
-        if not self._question[1].done():
-            self._question[1].set_result(text)
+        answer = text.strip().lower()
+        if answer in self._question.answers and not self._question.future.done():
+            self._question.future.set_result(answer)
 
     def draft(self, text: str) -> bool:
         """Put ``text`` at the prompt, before what stands there."""
@@ -222,11 +233,11 @@ class LiveScreen:
 
     def _message(self) -> StyleAndTextTuples:
         size = self._output.get_size()
-        room = size.rows - 1 - cells_above(self._session, size.columns)
+        room = size.rows - 1 - input_rows(self._session, size.columns)
         key = (size.columns, room)
         if self._above is None or self._above[0] != key:
             self._above = (key, self._fragments(room))
-        prompt = self._question[0] if self._question else PROMPT
+        prompt = self._question.text if self._question else PROMPT
         return [*self._above[1], ("bold" if self._question else "", prompt)]
 
     def _fragments(self, room: int) -> StyleAndTextTuples:
@@ -308,14 +319,16 @@ class DumbScreen:
         """Stop reading."""
         self._stopped.set()
 
-    async def ask(self, question: str) -> str:
-        """What the user answers to ``question``; Ctrl-C is told to the listener."""
+    async def ask(self, question: str, answers: Collection[str]) -> str:
+        """Which of ``answers`` the user gives; Ctrl-C is told to the listener."""
+        asking: PromptSession[str] = PromptSession(question, interrupt_exception=Interrupt)
         try:
-            asking: PromptSession[str] = PromptSession(question, interrupt_exception=Interrupt)
-            return await asking.prompt_async(set_exception_handler=False)
+            while (answer := (await asking.prompt_async(set_exception_handler=False)).strip().lower()) not in answers:
+                pass
         except (Interrupt, EOFError):
             self._listener.interrupted()
             return ""
+        return answer
 
     def draft(self, text: str) -> bool:
         """It cannot."""

@@ -161,7 +161,7 @@ class Shell:
         return self._typed.popleft()
 
     def _echo(self, text: str) -> None:
-        self._notes.line(("> ", ""), text.replace("\n", "\n  "))
+        self._notes.line("> ", text.replace("\n", "\n  "), wrap=False)
 
     async def _handle(self, text: str) -> None:
         if text.strip().lower() in FAREWELLS:

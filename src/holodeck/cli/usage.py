@@ -53,7 +53,7 @@ def usage_rows(turns: Sequence[TurnResult]) -> list[UsageRow]:
     requests = [request for turn in turns for request in turn.requests]
     if not requests:
         return []
-    rows = [UsageRow(f"turn {turn.number}", tuple(_facts(turn.requests))) for turn in turns]
+    rows = [UsageRow(f"turn {number}", tuple(_facts(turn.requests))) for number, turn in enumerate(turns, 1)]
     rows += _grouped(requests, lambda request: f"model {request.model}")
     rows += _grouped((request for request in requests if request.tool), lambda request: f"tool {request.tool}")
     return [*rows, UsageRow("session", tuple(_facts(requests)))]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING
 
+from holodeck.cli.footer import show_link
 from holodeck.models.agent import McpTool
 from holodeck.models.chat import SessionState
 from holodeck.models.observability import TelemetryStatistics
@@ -26,6 +27,7 @@ async def show_turn(conversation: Conversation, argument: str) -> None:
         result = turns[int(argument) - 1 if argument else -1]
         if not conversation.show_trace(result):
             notes.error("the spans of this turn are not kept" if result.trace_id else "telemetry is switched off: there are no spans")
+        show_link(notes, result, conversation.agent.settings)
 
 
 async def show_tools(conversation: Conversation, argument: str) -> None:
@@ -64,6 +66,10 @@ async def show_stats(conversation: Conversation, argument: str) -> None:
     del argument
     if conversation.session.state is SessionState.INITIALIZING:
         conversation.notes.hint("Nothing has been measured yet: the agent is still loading.")
+        return
+    settings = conversation.agent.settings
+    if not (settings.traces or settings.metrics or settings.logs):
+        conversation.notes.hint("Telemetry stays in this process (--observability sends it): there is nothing to deliver.")
         return
     for label, value in _facts(conversation.agent.telemetry.statistics()):
         conversation.notes.line((f"{label:<16}", "dim"), value)

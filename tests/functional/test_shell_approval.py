@@ -1,0 +1,107 @@
+"""Tools that run only once the user has allowed it."""
+
+from __future__ import annotations
+
+import json
+import re
+
+import pytest
+
+from support.command import Terminal, run
+from support.scripts import call, scripted_agent
+
+_TOOL = {"name": "careful", "type": "function", "file": "tools.py", "function": "lookup", "approval": "ask"}
+_ANSWERED = re.compile(r"first token [\d.]+ m?s")
+
+
+@pytest.fixture
+def agent(tmp_path):
+    """An agent that calls the tool twice in each of two turns."""
+    calls = [call("careful", "call_1", order_id="one"), call("careful", "call_2", order_id="two\n\x1b[2Jlines")]
+    return scripted_agent(
+        tmp_path / "agent", {"tool_calls": calls}, {"text": "Done."}, {"tool_calls": calls}, {"text": "Again."}, tools=[_TOOL]
+    )
+
+
+def _statuses(path):
+    spans = [
+        span
+        for line in path.read_text().splitlines()
+        for resource in json.loads(line)["resourceSpans"]
+        for scope in resource["scopeSpans"]
+        for span in scope["spans"]
+        if span["name"] == "execute_tool careful"
+    ]
+    found = []
+    for span in spans:
+        attributes = {a["key"]: next(iter(a["value"].values())) for a in span["attributes"]}
+        found.append((attributes["holodeck.tool.status"], attributes.get("error.type"), span.get("status", {}).get("code")))
+    return found
+
+
+def test_yes_no_and_always(agent, tmp_path):
+    """The call is shown in full, the answer is a line; always holds for the tool until the chat ends."""
+    trace = tmp_path / "t.jsonl"
+    with Terminal(["chat", agent, "--trace-file", trace], lines=50) as terminal:
+        terminal.wait_for("> ")
+        terminal.line("hi")
+        terminal.wait_for("careful needs your approval\n  order_id: one", timeout=20)
+        terminal.wait_for("Run it? y / n / always:")
+        terminal.line("what?")
+        terminal.line("n")
+        terminal.wait_for("careful needs your approval\n  order_id: two\n    lines")
+        terminal.line("always")
+        terminal.wait_for("Done.")
+        terminal.line("again")
+        terminal.wait_for("Again.")
+        assert terminal.history_text.count("needs your approval") == 2
+        assert re.search(r"careful\(order_id=one\) ✗ denied by the user", terminal.history_text)
+        assert b"\x1b[2J" not in terminal.raw
+        terminal.line("exit")
+        assert terminal.wait_exit() == 0
+    assert sorted(_statuses(trace), key=str) == sorted([("denied", "denied", 2), *[("success", None, None)] * 3], key=str)
+
+
+def test_what_is_being_typed_answers_nothing(agent):
+    """A draft is put aside for the question, and stands there again after it."""
+    with Terminal(["chat", agent]) as terminal:
+        terminal.wait_for("> ")
+        terminal.type("hi\rmy draft, y")
+        terminal.wait_for("Run it?", timeout=20)
+        assert "my draft" not in terminal.screen[-1]
+        terminal.line("y")
+        terminal.wait_for("Run it? y / n / always:", count=1)
+        terminal.line("y")
+        terminal.wait_for("Done.")
+        terminal.wait_for(re.compile(r"^> my draft, y$", re.MULTILINE))
+
+
+def test_a_dumb_terminal_asks_too(agent):
+    """It works without a cursor."""
+    with Terminal(["chat", agent], env={"TERM": "dumb"}) as terminal:
+        terminal.wait_for("> ")
+        terminal.line("hi")
+        terminal.wait_for("Run it?", timeout=20)
+        terminal.line("y")
+        terminal.wait_for("Run it?", count=2)
+        terminal.line("n")
+        terminal.wait_for("Done.", timeout=20)
+        assert "denied by the user" in terminal.history_text
+
+
+@pytest.mark.parametrize(("flags", "status"), [([], "denied"), (["--yes"], "success")])
+def test_without_a_terminal(agent, tmp_path, flags, status):
+    """Denied, unless --yes was given; the model is told, and the turn goes on."""
+    trace = tmp_path / "t.jsonl"
+    done = run(["chat", agent, "-m", "hi", "--trace-file", trace, *flags])
+    assert (done.code, done.out) == (0, "Done.\n")
+    assert {s[0] for s in _statuses(trace)} == {status}
+
+
+def test_yes_in_a_terminal_asks_nothing(agent):
+    """--yes allows everything there, too."""
+    with Terminal(["chat", agent, "--yes"]) as terminal:
+        terminal.wait_for("> ")
+        terminal.line("hi")
+        terminal.wait_for("Done.", timeout=20)
+        assert "needs your approval" not in terminal.history_text
