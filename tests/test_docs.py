@@ -66,3 +66,12 @@ def test_the_agent_file_of_the_readme_loads(tmp_path: Path) -> None:
     (tmp_path / "tools.py").write_text("def lookup_order(order_id: str) -> str:\n    return order_id\n", encoding="utf-8")
     (tmp_path / "agent.yaml").write_text(text.group(1), encoding="utf-8")
     assert load_agent_config(tmp_path / "agent.yaml", {"OPENAI_API_KEY": "k"}).config.name == "support"
+
+
+def test_the_readmes_test_passes(tmp_path: Path) -> None:
+    """The README's pytest example is green."""
+    code = re.findall(r"```python\n(.*?)```", README.read_text(encoding="utf-8"), re.DOTALL)[1]
+    (tmp_path / "test_readme.py").write_text(code.replace("examples/", f"{ROOT}/examples/"), encoding="utf-8")
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--rootdir", tmp_path, tmp_path]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert "1 passed" in done.stdout, done.stdout
