@@ -65,7 +65,7 @@ def _about_protocol(target: OtlpTarget, listener: Listener) -> str:
 
 def _about_answer(target: OtlpTarget, answer: Answer, signal: str) -> str:
     """The right kind of server, and something else is wrong."""
-    if answer.status in (404, 405) or answer.content_type == "text/html":
+    if answer.status in (404, 405) or (answer.status < 300 and answer.content_type == "text/html"):
         return _about_path(target, signal)
     if 300 <= answer.status < 400:
         return f"the server sends elsewhere, which is not followed: write the endpoint it names ({answer.location or 'it does not say'})"

@@ -111,10 +111,13 @@ def _by_http(target: OtlpTarget, signal: str, body: bytes, seconds: float) -> An
 
     headers = {"content-type": "application/x-protobuf", "user-agent": _USER_AGENT, **{k.lower(): v for k, v in target.headers.items()}}
     with requests.Session() as session:
-        session.verify = str(target.certificate) if target.certificate else True
+        # Given with the request: a CA file of the environment would win over the session's, which the user has named here.
+        verify = str(target.certificate) if target.certificate else None
         if target.client_certificate:
             session.cert = (str(target.client_certificate), str(target.client_key))
-        with session.post(target.url, data=body, headers=headers, timeout=seconds, allow_redirects=False, stream=True) as answer:
+        with session.post(
+            target.url, data=body, headers=headers, timeout=seconds, allow_redirects=False, stream=True, verify=verify
+        ) as answer:
             said = answer.raw.read(_LONGEST, decode_content=True) or b""
             return _of_http(answer.status_code, answer.headers, said)
 

@@ -90,10 +90,13 @@ def _asked(host: str, port: int, seconds: float) -> Listener:
 
 
 def _behind_tls(host: str, port: int, seconds: float) -> Listener:
-    if _is_http2(_ask(host, port, seconds, _PREFACE, tls=True)):
+    # HTTP/1.1 first: many a server has both, and one that takes gRPC only has nothing else to offer.
+    said = _ask(host, port, seconds, _front_page(host, port), tls=True)
+    if said.startswith(b"HTTP/"):
+        return _of_page(said, tls=True)
+    if _is_http2(said) or _is_http2(_ask(host, port, seconds, _PREFACE, tls=True, offered="h2")):
         return Listener("http2", tls=True)
-    asked = _ask(host, port, seconds, _front_page(host, port), tls=True)
-    return _of_page(asked, tls=True) if asked.startswith(b"HTTP/") else Listener("other", tls=True, name=_first_line(asked))
+    return Listener("other", tls=True, name=_first_line(said))
 
 
 def _of_banner(said: bytes) -> Listener:
@@ -129,11 +132,11 @@ def _listen(host: str, port: int, seconds: float) -> bytes:
             return b""
 
 
-def _ask(host: str, port: int, seconds: float, request: bytes, *, tls: bool) -> bytes:
+def _ask(host: str, port: int, seconds: float, request: bytes, *, tls: bool, offered: str = "http/1.1") -> bytes:
     """What a server answers to ``request``; "" if nothing, or nothing any more."""
     said = b""
     try:
-        with closing(_connection(host, port, seconds, tls=tls)) as connection:
+        with closing(_connection(host, port, seconds, tls=tls, offered=offered)) as connection:
             connection.sendall(request)
             while len(said) < _MOST and (piece := connection.recv(_MOST)):
                 said += piece
@@ -142,13 +145,14 @@ def _ask(host: str, port: int, seconds: float, request: bytes, *, tls: bool) -> 
     return said
 
 
-def _connection(host: str, port: int, seconds: float, *, tls: bool) -> socket.socket:
+def _connection(host: str, port: int, seconds: float, *, tls: bool, offered: str = "http/1.1") -> socket.socket:
     connection = socket.create_connection((host, port), seconds)
     connection.settimeout(seconds)
     if not tls:
         return connection
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     context.check_hostname = False
+    context.set_alpn_protocols([offered])
     context.verify_mode = ssl.CERT_NONE  # nothing secret is sent: the question is who is there
     try:
         return context.wrap_socket(connection, server_hostname=host)
@@ -160,6 +164,8 @@ def _connection(host: str, port: int, seconds: float, *, tls: bool) -> socket.so
 def _speaks_tls(host: str, port: int, seconds: float) -> bool:
     try:
         _connection(host, port, seconds, tls=True).close()
+    except ssl.SSLError as error:
+        return "ALPN" in str(error) or "NO_APPLICATION_PROTOCOL" in str(error).upper()
     except (OSError, ValueError):
         return False
     return True

@@ -53,7 +53,6 @@ class HttpTransport:
         import requests  # noqa: PLC0415 - 65 ms, behind the first request
 
         target, session = self._target, requests.Session()
-        session.verify = str(target.certificate) if target.certificate else True
         if target.client_certificate:
             certificate = str(target.client_certificate)
             session.cert = (certificate, str(target.client_key)) if target.client_key else certificate
@@ -83,8 +82,10 @@ class HttpTransport:
             return self._post_once(session, body, timeout)
 
     def _post_once(self, session: requests.Session, body: bytes, timeout: float) -> Outcome:
+        # Given with the request: a CA file of the environment (REQUESTS_CA_BUNDLE) would win over the session's.
+        verify = str(self._target.certificate) if self._target.certificate else None
         # A redirect may lead to another host: it would get the headers, too.
-        with session.post(self._target.url, data=body, timeout=timeout, allow_redirects=False, stream=True) as answer:
+        with session.post(self._target.url, data=body, timeout=timeout, allow_redirects=False, stream=True, verify=verify) as answer:
             said = answer.raw.read(_LONGEST_ANSWER, decode_content=True) or b""
             if 200 <= answer.status_code < 300:
                 return of_response(said)
