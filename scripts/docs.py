@@ -6,6 +6,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from holodeck.cli.slash import COMMANDS
 from holodeck.config import agent_schema
 from holodeck.telemetry import semconv
 
@@ -32,9 +33,16 @@ def generated() -> dict[Path, dict[str, str]]:
     """For each file the text between ``<!-- name -->`` and ``<!-- /name -->``; without a name the whole file."""
     return {
         ROOT / "docs/agent-file.md": {"keys": _keys()},
+        ROOT / "README.md": {"commands": _commands()},
+        ROOT / "docs/chat.md": {"commands": _commands()},
         ROOT / "docs/telemetry.md": {"attributes": semconv.table()},
         ROOT / "docs/semconv/registry.yaml": {"": semconv.registry()},
     }
+
+
+def _commands() -> str:
+    rows = [f"| `{command.usage}` | {command.help} |" for command in COMMANDS.values()]
+    return "\n".join(["| command | effect |", "| --- | --- |", *rows, ""])
 
 
 def _keys() -> str:

@@ -77,7 +77,6 @@ def test_the_question_is_no_part_of_the_tools_duration(tmp_path: Path) -> None:
 
 def test_a_turn_that_is_stopped_at_the_question(tmp_path: Path) -> None:
     """Nothing is run, and nothing is left in the history."""
-
     asked = asyncio.Event()
 
     async def approve(execution: ToolExecution) -> bool:
