@@ -127,7 +127,7 @@ async def _tool(loaded: LoadedAgent, index: int, seconds: float) -> Finding:
         finally:
             await toolbox.close()
     except ConfigError as error:
-        return bad(name, error.message)
+        return bad(name, error.message.replace("tools[0]", f"tools[{index}]", 1))
     except TimeoutError:
         return bad(name, f"did not start within {seconds:g} s", "run its command by hand and look at what it says")
 
