@@ -9,7 +9,7 @@ from __future__ import annotations
 from holodeck.errors import TraceReadError
 from holodeck.traces.cells import clean, fit, width
 from holodeck.traces.complete import complete_traces, lines_of
-from holodeck.traces.diff import KINDS, Difference, DiffOptions, cost_of, diff_trees, differs, tally
+from holodeck.traces.diff import Difference, DiffOptions, cost_of, diff_trees, differs, tally
 from holodeck.traces.difflines import diff_lines
 from holodeck.traces.html import html_page
 from holodeck.traces.numbers import format_count, format_duration, format_tokens, format_when
@@ -21,7 +21,6 @@ from holodeck.traces.tree import Node, as_data, build_trees, walk
 from holodeck.traces.waterfall import iter_waterfall, waterfall
 
 __all__ = [
-    "KINDS",
     "DiffOptions",
     "Difference",
     "EventRecord",

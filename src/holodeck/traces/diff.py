@@ -114,16 +114,16 @@ def cost_of(span: SpanRecord) -> float | None:
 def _aligned(before: Sequence[Node], after: Sequence[Node]) -> list[_Pair]:
     """The spans of both sides in the order of the second, those that are only in the first where they were."""
     partners = _partners(before, after)
-    pairs: list[_Pair] = []
     taken = set(partners.values())
+    pairs: list[_Pair] = []
     position = 0
     for number, node in enumerate(after):
         partner = partners.get(number)
-        if partner is not None:
-            while position < partner:
-                pairs += [(before[position], None)] if position not in taken else []
-                position += 1
+        while position < len(before) and (position not in taken or (partner is not None and position < partner)):
+            pairs += [(before[position], None)] if position not in taken else []
+            position += 1
         pairs.append((None if partner is None else before[partner], node))
+        position += partner == position
     return pairs + [(before[rest], None) for rest in range(position, len(before)) if rest not in taken]
 
 

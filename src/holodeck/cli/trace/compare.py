@@ -10,7 +10,8 @@ from pathlib import Path
 from holodeck.cli.trace.page import Page
 from holodeck.cli.trace.reading import every_root, name_of
 from holodeck.errors import SettingError
-from holodeck.traces import KINDS, Difference, DiffOptions, Node, diff_lines, diff_trees, differs, format_count, tally
+from holodeck.traces import Difference, DiffOptions, Node, diff_lines, diff_trees, differs, format_count, tally
+from holodeck.traces.diff import KINDS
 
 __all__ = ["Selection", "compare_traces"]
 
