@@ -43,8 +43,17 @@ def test_a_call_reads_like_a_call(parameters, text):
 
 
 def test_a_success_is_one_line():
-    """Name, arguments, mark and duration."""
-    assert _shown(_call(order_id="1042").succeeded("shipped", 0.12)) == "⚙ lookup_order(order_id=1042) ✓ 120 ms\n"
+    """Name, arguments, mark, duration and the beginning of the result."""
+    call = _call(order_id="1042")
+    assert _shown(call.succeeded("shipped\n today", 0.12)) == "⚙ lookup_order(order_id=1042) ✓ 120 ms → shipped today\n"
+    assert _shown(call.succeeded("x" * 9999, 0.12), width=60) == f"⚙ lookup_order(order_id=1042) ✓ 120 ms → {'x' * 18}…\n"
+    for nothing in (call.succeeded("", 0.12), call.succeeded(None, 0.12)):
+        assert _shown(nothing) == "⚙ lookup_order(order_id=1042) ✓ 120 ms\n"
+
+
+def test_a_result_without_room_is_left_out():
+    """A few letters would say nothing."""
+    assert _shown(_call(order_id="1042").succeeded("shipped", 0.12), width=50) == "⚙ lookup_order(order_id=1042) ✓ 120 ms\n"
 
 
 def test_a_failure_says_why():

@@ -45,7 +45,7 @@ def test_a_turn_with_a_tool(server, agent):
     result = run(["chat", agent], "Where is order 1042?\n")
     assert (result.code, result.out) == (0, "Let me look.\n\nIt has been shipped.\n")
     tool, footer = result.err.splitlines()
-    assert re.fullmatch(r"⚙ lookup_order\(order_id=1042\) ✓ [\d.]+ (µs|ms|s)", tool)
+    assert re.fullmatch(r"⚙ lookup_order\(order_id=1042\) ✓ [\d.]+ (µs|ms|s) → .*shipped.*", tool)
     assert re.fullmatch(r"[\d.]+ m?s · first token [\d.]+ m?s · 220 \+ 18 tokens · 1 tool · trace [0-9a-f]{32}", footer)
 
 

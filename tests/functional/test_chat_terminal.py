@@ -60,7 +60,7 @@ def test_a_whole_conversation(server, agent):
             "",
             "> Where is order 1042?",
             "Let me look.",
-            "⚙ lookup_order(order_id=1042) ✓ <time>",
+            '⚙ lookup_order(order_id=1042) ✓ <time> → {"order_id":"1042","status":"shipped"}',
             "",
             "It has been shipped.",
             "<time> · first token <time> · 1,300 + 18 tokens · 1 tool · trace <trace>",

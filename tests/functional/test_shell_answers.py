@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import sys
 
 import pytest
 
@@ -189,4 +190,29 @@ def test_a_tool_that_prints(tmp_path):
         assert b"\x1b]0;" not in terminal.raw
 
 
+def test_what_takes_long_is_shown(tmp_path):
+    """While a server starts a line says so and counts, above a prompt that can be used; then it is gone."""
+    (tmp_path / "server.py").write_text(_SLOW_SERVER, encoding="utf-8")
+    server = {"name": "files", "type": "mcp", "command": sys.executable, "args": [str(tmp_path / "server.py")]}
+    with Terminal(["chat", scripted_agent(tmp_path, {"text": "End."}, tools=[server])]) as terminal:
+        terminal.wait_for(re.compile(r"^\S starting MCP server files [1-9]\.\d s\n>", re.MULTILINE), timeout=20)
+        terminal.type("hi")
+        terminal.wait_for("> hi")
+        (tmp_path / "go").touch()
+        terminal.wait_for(re.compile(r"leaves\.\n\n> hi$", re.MULTILINE), timeout=20)
+        terminal.key("enter")
+        terminal.wait_for("End.", timeout=20)
+
+
+_SLOW_SERVER = """
+import pathlib, time
+while not (pathlib.Path(__file__).parent / "go").exists():
+    time.sleep(0.05)
+from mcp.server.fastmcp import FastMCP
+server = FastMCP("files")
+@server.tool()
+def read() -> str:
+    return "x"
+server.run()
+"""
 _CHATTY = {"name": "chatty", "type": "function", "file": "chatty.py", "function": "chatty"}

@@ -22,10 +22,13 @@ class Opening:
         self._conversation = conversation
         self._task: asyncio.Task[bool] | None = None
 
-    def begin(self) -> None:
-        """Begin, unless there has been an attempt: what failed is tried again when a message needs it, not at every prompt."""
-        if self._task is None:
-            self.start()
+    def begin(self) -> asyncio.Task[bool] | None:
+        """Begin, unless there has been an attempt: what failed is tried again when a message needs it, not at every prompt.
+
+        Returns:
+            As :meth:`start`, or None if there has been one.
+        """
+        return self.start() if self._task is None else None
 
     @property
     def done(self) -> bool:

@@ -18,7 +18,8 @@ from prompt_toolkit import PromptSession
 from prompt_toolkit.application import set_app
 from prompt_toolkit.completion import Completer
 from prompt_toolkit.document import Document
-from prompt_toolkit.filters import Condition
+from prompt_toolkit.enums import DEFAULT_BUFFER
+from prompt_toolkit.filters import Condition, has_focus
 from prompt_toolkit.formatted_text import StyleAndTextTuples
 from prompt_toolkit.history import History
 from prompt_toolkit.key_binding import KeyPressEvent
@@ -120,7 +121,7 @@ class LiveScreen:
     def _make_session(self, history: History, completer: Completer) -> PromptSession[str]:
         keys = editing_keys()
 
-        @keys.add("c-c", eager=True)
+        @keys.add("c-c", eager=True, filter=has_focus(DEFAULT_BUFFER))
         def interrupt(_: KeyPressEvent) -> None:
             self._listener.interrupted()
 

@@ -119,7 +119,24 @@ class Shell:
 
     def drawn(self) -> None:
         """The prompt is on the screen: from here on Semantic Kernel loads behind it."""
-        self._opening.begin()
+        if (begun := self._opening.begin()) and self._view is not None:
+            self._progress.listener = self._progress_teller(self._view.wait)
+            begun.add_done_callback(self._opened)
+
+    def _opened(self, _: object) -> None:
+        self._progress.listener = None
+        if self._view is not None and self._on_interrupt is None:
+            self._view.wait(None)
+
+    @staticmethod
+    def _progress_teller(show: Callable[[str], None]) -> Callable[[str], None]:
+        """Hands a line from the thread that loads to the one that draws."""
+        loop = asyncio.get_running_loop()
+
+        def tell(line: str) -> None:
+            loop.call_soon_threadsafe(show, line)
+
+        return tell
 
     def entered(self, text: str) -> None:
         """A line was typed."""
@@ -207,17 +224,12 @@ class Shell:
         """Show what takes so long."""
         line = self._progress.line or f"loading {self._conversation.agent.config.model.label}"
         show = self._view.wait if self._view is not None else self._notes.hint
-        loop = asyncio.get_running_loop()
+        before, self._progress.listener = self._progress.listener, self._progress_teller(show)
         show(line)
-
-        def tell(line: str) -> None:  # called from the thread that loads
-            loop.call_soon_threadsafe(show, line)
-
-        self._progress.listener = tell
         try:
             yield
         finally:
-            self._progress.listener = None
+            self._progress.listener = before if not self._opening.done else None
             if self._view is not None:
                 self._view.wait(None)
 

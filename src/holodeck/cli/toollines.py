@@ -17,6 +17,7 @@ __all__ = ["call_text", "show_execution"]
 
 _PLAIN: Final = re.compile(r"[\w.:/@+-]{1,80}", re.ASCII)
 _LONGEST: Final = 200  # characters of one argument that are looked at for a line
+_LEAST_RESULT: Final = 16  # cells below which a result says nothing
 _LEAST: Final = 8  # cells that are left for arguments, however long the rest is
 
 
@@ -60,9 +61,19 @@ def _show_line(notes: Notes, execution: ToolExecution) -> None:
     arguments = notes.fit(arguments_text(execution.parameters), max(room, _LEAST))
     reason = " ".join((execution.error_message or "").split())
     beside = bool(reason) and cell_len(arguments) + 1 + cell_len(notes.fit(reason, width)) <= room
-    notes.line((lead, "dim"), (name, "bold"), (f"({arguments})", "dim"), (mark, style), *([(f" {reason}", "red")] if beside else []))
+    end = [(f" {reason}", "red")] if beside else _result(notes, execution, room - cell_len(arguments))
+    notes.line((lead, "dim"), (name, "bold"), (f"({arguments})", "dim"), (mark, style), *end)
     if reason and not beside:
         notes.line((f"  {notes.fit(reason, max(width - 2, _LEAST))}", "red"))
+
+
+def _result(notes: Notes, execution: ToolExecution, room: int) -> list[tuple[str, str]]:
+    """The beginning of the result, where there is room for some of it."""
+    result = (execution.result or "")[: room * 4]  # white space is left out
+    if not result.strip() or room < _LEAST_RESULT:
+        return []
+    arrow = " -> " if notes.glyphs.ascii else " → "
+    return [(arrow + notes.fit(result, room - len(arrow)), "dim")]
 
 
 def _show_all(notes: Notes, execution: ToolExecution) -> None:

@@ -66,12 +66,11 @@ async def call_tool(conversation: Conversation, argument: str) -> None:
 
 def _offer(conversation: Conversation, execution: ToolExecution) -> None:
     result = execution.result or ""
-    if not conversation.verbose:
-        conversation.notes.line(shorten(result, 2000))
-    call = call_text(execution)
-    offer = f"{shorten(call, 500)} returned:\n{shorten(result, MAX_MESSAGE_CHARS - 1000)}\n"
+    offer = f"{shorten(call_text(execution), 500)} returned:\n{shorten(result, MAX_MESSAGE_CHARS - 1000)}\n"
     if conversation.draft(offer):
         conversation.notes.hint("Enter sends the result to the agent, Ctrl-C does not.")
+    elif not conversation.verbose:
+        conversation.notes.line(shorten(result, MAX_MESSAGE_CHARS))
 
 
 def parse_call(spec: ToolSpec, text: str) -> dict[str, Any]:
