@@ -46,7 +46,7 @@ def test_a_turn_with_a_tool(server, agent):
     assert (result.code, result.out) == (0, "Let me look.\n\nIt has been shipped.\n")
     tool, footer = result.err.splitlines()
     assert re.fullmatch(r"⚙ lookup_order\(order_id=1042\) ✓ [\d.]+ (µs|ms|s) → .*shipped.*", tool)
-    assert re.fullmatch(r"[\d.]+ m?s · first token [\d.]+ m?s · 220 \+ 18 tokens · 1 tool · trace [0-9a-f]{32}", footer)
+    assert re.fullmatch(r"[\d.]+ m?s · first token [\d.]+ [mµ]?s · 220 \+ 18 tokens · 1 tool · trace [0-9a-f]{32}", footer)
 
 
 def test_verbose_shows_the_tool_in_full_and_the_tree(server, agent):

@@ -13,7 +13,7 @@ from support.agents import write_agent
 from support.command import Terminal
 from support.model_server import Call, ModelServer, Reply
 
-_FOOTER = re.compile(r"first token [\d.]+ m?s")
+_FOOTER = re.compile(r"first token [\d.]+ [mµ]?s")
 
 
 @pytest.fixture

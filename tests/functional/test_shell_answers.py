@@ -10,7 +10,7 @@ import pytest
 from support.command import Terminal
 from support.scripts import call, scripted_agent
 
-_ANSWERED = re.compile(r"first token [\d.]+ m?s")
+_ANSWERED = re.compile(r"first token [\d.]+ [mµ]?s")
 
 _MARKDOWN = """\
 # Report

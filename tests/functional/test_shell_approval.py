@@ -11,7 +11,7 @@ from support.command import Terminal, run
 from support.scripts import call, scripted_agent
 
 _TOOL = {"name": "careful", "type": "function", "file": "tools.py", "function": "lookup", "approval": "ask"}
-_ANSWERED = re.compile(r"first token [\d.]+ m?s")
+_ANSWERED = re.compile(r"first token [\d.]+ [mµ]?s")
 
 
 @pytest.fixture

@@ -14,7 +14,7 @@ from support.command import Terminal, run
 from support.otlp_receiver import OtlpReceiver
 from support.scripts import call, scripted_agent, usage
 
-_ANSWERED = re.compile(r"first token [\d.]+ m?s")
+_ANSWERED = re.compile(r"first token [\d.]+ [mµ]?s")
 
 
 @pytest.fixture

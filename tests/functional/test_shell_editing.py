@@ -11,7 +11,7 @@ import pytest
 from support.command import Terminal
 from support.scripts import scripted_agent
 
-_ANSWERED = re.compile(r"first token [\d.]+ m?s")
+_ANSWERED = re.compile(r"first token [\d.]+ [mµ]?s")
 
 
 @pytest.fixture

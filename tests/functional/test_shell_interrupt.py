@@ -10,7 +10,7 @@ from support.command import Terminal
 from support.scripts import call, scripted_agent
 
 _WAITS = re.compile(r"^\S scripted/script 0\.[3-9] s", re.MULTILINE)
-_ANSWERED = re.compile(r"first token [\d.]+ m?s")
+_ANSWERED = re.compile(r"first token [\d.]+ [mµ]?s")
 
 
 def _agent(tmp_path, *replies, tools=None):
