@@ -22,7 +22,7 @@ from holodeck.traces.records import EventRecord, LinkRecord, SpanRecord
 
 __all__ = ["hex_id", "read_requests", "read_spans", "spans_of"]
 
-_REQUESTS: Final = ("resourceSpans", "resource_spans", "resourceMetrics", "resource_metrics", "resourceLogs", "resource_logs")
+_REQUESTS: Final = frozenset(("resourceSpans", "resource_spans", "resourceMetrics", "resource_metrics", "resourceLogs", "resource_logs"))
 
 
 def _enum(prefix: str, *values: str) -> dict[Any, int]:
@@ -122,7 +122,7 @@ class _Decoder:
     def request(self, request: Any) -> list[SpanRecord]:
         if isinstance(request, dict) and isinstance(request.get("result"), dict):
             request = request["result"]  # Jaeger's query API wraps its answer
-        if not isinstance(request, dict) or (request and not any(key in request for key in _REQUESTS)):
+        if not isinstance(request, dict) or (request and not _REQUESTS & request.keys()):
             raise TraceReadError("not an OTLP export request: an object with resourceSpans is expected")
         return [
             record
@@ -184,6 +184,9 @@ def _field(holder: _Object, name: str, proto_name: str) -> Any:
 
 def _objects(holder: _Object, name: str, proto_name: str = "") -> list[_Object]:
     """A list of objects; missing is empty, and nulls in it are passed over."""
+    found = holder.get(name)
+    if isinstance(found, list) and len(found) == 1 and isinstance(found[0], dict):  # as in nearly every line
+        return found
     found = _field(holder, name, proto_name)
     if found is None:
         return []
@@ -209,6 +212,8 @@ def _value(value: Any, depth: int = 0) -> Any:
     """An ``AnyValue`` as a plain Python value; what is nested deeper than 32 levels is cut."""
     if not isinstance(value, dict):
         return value
+    if type(whole := value.get("intValue")) is int or (isinstance(whole, str) and whole.isdecimal() and len(whole) < 20):
+        return int(whole)
     if depth > _MAX_DEPTH:
         return "… [cut: too deep]"
     for name, raw in value.items():
