@@ -83,7 +83,7 @@ def response_events(body: dict[str, Any], count: int) -> list[bytes]:
         part = {"type": "output_text", "text": text, "annotations": []}
         item = {"type": "message", "id": "msg_1", "role": "assistant", "status": "completed", "content": [part]}
     usage = {"input_tokens": 40, "output_tokens": 20, "total_tokens": 60}
-    usage |= {"input_tokens_details": {"cached_tokens": 0}, "output_tokens_details": {"reasoning_tokens": 0}}
+    usage |= {"input_tokens_details": {"cached_tokens": 0, "cache_write_tokens": 0}, "output_tokens_details": {"reasoning_tokens": 0}}
     base = {"id": "resp_1", "object": "response", "created_at": 1, "model": body["model"], "tools": [], "tool_choice": "auto"}
     base |= {"parallel_tool_calls": True, "error": None, "incomplete_details": None, "instructions": None, "metadata": {}}
     events: list[dict[str, Any]] = [{"type": "response.created", "response": {**base, "status": "in_progress", "output": []}}]
