@@ -34,3 +34,10 @@ def test_what_others_write_is_harmless():
     file = io.StringIO()
     print("a\x1b[2J\rb", file=GatedWriter(AboveWriter(file)))  # type: ignore[arg-type]
     assert file.getvalue() == "a\nb\n"
+
+
+def test_bytes_are_text_there():
+    """A tool that writes bytes is no different."""
+    file = io.StringIO()
+    GatedWriter(AboveWriter(file)).buffer.write("grün \x1b[2J!\n".encode())
+    assert file.getvalue() == "grün !\n"

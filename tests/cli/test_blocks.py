@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from holodeck.cli.blocks import Block, BlockSplitter
@@ -58,6 +58,7 @@ def _rows(blocks: list[Block]) -> list[object]:
     return rows
 
 
+@settings(deadline=None)
 @given(_PIECES, st.lists(st.integers(1, 30), min_size=1), st.integers(8, 20), st.integers(3, 6))
 def test_however_a_text_is_cut_the_blocks_are_the_same(pieces, sizes, width, rows):
     """Blocks depend on the text alone."""
@@ -70,6 +71,7 @@ def test_however_a_text_is_cut_the_blocks_are_the_same(pieces, sizes, width, row
     assert _rows(_blocks(cut, width, rows)) == _rows(_blocks([text], width, rows))
 
 
+@settings(deadline=None)
 @given(_PIECES, st.integers(8, 80))
 def test_no_word_is_lost(pieces, width):
     """Every character but white space is in some block, in order."""

@@ -74,11 +74,11 @@ def test_tools(terminal):
     """/tools lists them, under /verbose with what they take."""
     terminal.line("/tools")
     terminal.wait_for("lookup  Look an order up.")
-    assert '"order_id"' not in terminal.history_text
+    assert '"properties"' not in terminal.history_text
     terminal.line("/verbose")
     terminal.wait_for("Tools are shown in full")
     terminal.line("/tools")
-    terminal.wait_for('"order_id"')
+    terminal.wait_for('"properties"')
 
 
 def test_call(terminal, tmp_path):

@@ -6,7 +6,7 @@ import io
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import TextIO
+from typing import Any, TextIO
 
 from holodeck.lib.validation import terminal_safe
 
@@ -104,7 +104,23 @@ class GatedWriter(io.TextIOBase):
         """It always is."""
         return True
 
+    @property
+    def buffer(self) -> io.RawIOBase:
+        """The same for those who write bytes."""
+        return _Bytes(self)
+
     def write(self, text: str) -> int:
         """Hand on what is harmless in ``text``."""
         self._writer.write(terminal_safe(text))
         return len(text)
+
+
+class _Bytes(io.RawIOBase):
+    def __init__(self, writer: GatedWriter) -> None:
+        self._writer = writer
+
+    def writable(self) -> bool:
+        return True
+
+    def write(self, data: Any) -> int:
+        return self._writer.write(bytes(data).decode("utf-8", "replace"))

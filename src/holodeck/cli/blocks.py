@@ -263,7 +263,7 @@ class BlockSplitter:
             if number == len(lines) - 1 and not whole:
                 self._add(last)
                 self._mid_line = True
-            elif last or not full:
+            elif last.strip() or not full:
                 rows.append(last)
         gap = self._open.gap
         self._open = Block(plain=True, gap=gap and not rows)

@@ -157,7 +157,7 @@ class LiveScreen:
             stack.enter_context(redirect_stdout(others))
             stack.enter_context(redirect_stderr(others))
             try:
-                await self._app.run_async(set_exception_handler=False, handle_sigint=False)
+                await self._app.run_async(pre_run=self.refresh, set_exception_handler=False, handle_sigint=False)
             except EOFError:
                 return
             finally:
