@@ -216,3 +216,16 @@ def read() -> str:
 server.run()
 """
 _CHATTY = {"name": "chatty", "type": "function", "file": "chatty.py", "function": "chatty"}
+
+
+def test_typing_while_a_whole_answer_arrives_at_once(tmp_path):
+    """An answer of thousands of lines in one piece does not keep keys waiting until it has been printed."""
+    text = "\n".join(f"- item **{n}** with `code`" for n in range(4000))
+    with Terminal(["chat", scripted_agent(tmp_path, {"text": text, "chunks": 1})]) as terminal:
+        _ask(terminal)
+        terminal.wait_for("item 1 ", timeout=20)
+        terminal.type("meanwhile")
+        terminal.wait_for("> meanwhile")
+        assert "item 3999" not in terminal.history_text
+        terminal.wait_for(_ANSWERED, timeout=60)
+        assert re.findall(r"^• item (\d+) with code$", terminal.history_text, re.MULTILINE) == [str(n) for n in range(4000)]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Callable, Mapping
+from collections.abc import AsyncGenerator, Callable, Iterator, Mapping
 from contextlib import aclosing
 from time import perf_counter
 from typing import TYPE_CHECKING, Any, Final
@@ -14,7 +14,7 @@ from holodeck.cli.toollines import call_text
 from holodeck.cli.tree import show_tree
 from holodeck.errors import InputError, SessionError
 from holodeck.models.chat import SessionState
-from holodeck.models.events import TurnEvent, TurnFinished, TurnResult
+from holodeck.models.events import TextDelta, TurnEvent, TurnFinished, TurnResult
 from holodeck.models.tool_execution import ToolExecution
 
 if TYPE_CHECKING:
@@ -28,6 +28,8 @@ __all__ = ["FAREWELLS", "Conversation"]
 
 FAREWELLS: Final = frozenset({"exit", "quit"})
 """Messages that leave."""
+_PIECE: Final = 500
+"""Characters of an answer that are shown in one go."""
 _WORK_SECONDS: Final = 0.004
 """Longest that events are shown without a look at the keyboard."""
 
@@ -125,11 +127,12 @@ class Conversation:
             if isinstance(event, TurnFinished):
                 self.asked.append(text)
                 self._finish(event.result)
-            else:
-                self._view.show(event)
-            if perf_counter() - rested > _WORK_SECONDS:  # a burst of events must not keep keys waiting
-                await asyncio.sleep(0)
-                rested = perf_counter()
+                continue
+            for part in _parts(event):
+                self._view.show(part)
+                if perf_counter() - rested > _WORK_SECONDS:  # a burst must not keep keys waiting
+                    await asyncio.sleep(0)
+                    rested = perf_counter()
 
     def refuse(self, error: InputError) -> None:
         """A message cannot be sent: say why, and go on."""
@@ -166,3 +169,11 @@ class Conversation:
         if self.session.state is SessionState.TERMINATED:
             limit = self.session.max_messages
             self.notes.hint(f"This session has reached its limit of {limit:,} messages and ends here (--max-messages sets it).")
+
+
+def _parts(event: TurnEvent) -> Iterator[TurnEvent]:
+    """``event``; a long text in pieces, since a model that does not stream sends all of it at once."""
+    if isinstance(event, TextDelta) and len(event.text) > _PIECE:
+        yield from (TextDelta(event.text[place : place + _PIECE]) for place in range(0, len(event.text), _PIECE))
+    else:
+        yield event
