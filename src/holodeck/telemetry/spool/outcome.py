@@ -53,19 +53,26 @@ class Outcome:
 
 DELIVERED: Final = Outcome(Fate.DELIVERED)
 
-_REASONS = (
-    (re.compile(r"connection refused|failed to connect", re.IGNORECASE), "connection refused"),
-    (
-        re.compile(r"name or service not known|nodename nor servname|getaddrinfo|resolution|resolve|\bDNS\b", re.IGNORECASE),
-        "the host name is unknown",
-    ),
-    (
-        re.compile(r"certificate|SSL|TLS|wrong.version.number|handshake", re.IGNORECASE),
-        "TLS failed: check the scheme (http or https) and the certificate",
-    ),
-    (re.compile(r"timed out|timeout|DEADLINE", re.IGNORECASE), "no answer in time"),
-    (re.compile(r"proxy", re.IGNORECASE), "the proxy did not let it through"),
-    (re.compile(r"reset|broken pipe|aborted|closed|disconnected", re.IGNORECASE), "the connection was closed"),
+_REASONS = tuple(
+    # From the particular to the general: gRPC begins every one of them with "failed to connect to all addresses".
+    (re.compile(pattern, re.IGNORECASE), words)
+    for pattern, words in (
+        (
+            r"certificate|SSL(?:Error|_ERROR|V\d)|\[SSL|handshake|wrong.version.number",
+            "TLS failed: check the scheme (http or https) and the certificate",
+        ),
+        (r"parsing HTTP/2|SETTINGS frame|http1\.x", "no gRPC is spoken there: check the port and the protocol"),
+        (r"BadStatusLine|UnknownProtocol|BadHTTPVersion", "no HTTP is spoken there: check the port and the protocol"),
+        (
+            r"name or service not known|nodename nor servname|getaddrinfo|resolution|resolve|resolving|address lookup|\bDNS\b",
+            "the host name is unknown",
+        ),
+        (r"connection.?refused", "connection refused"),
+        (r"timed out|timeout|DEADLINE", "no answer in time"),
+        (r"proxy", "the proxy did not let it through"),
+        (r"reset|broken pipe|aborted|closed|disconnected", "the connection was closed"),
+        (r"UNAVAILABLE.*connect|failed to connect", "no connection"),
+    )
 )
 _BUSY: Final = frozenset({429, 502, 503, 504})
 _HTTP_REASONS: Final = {
