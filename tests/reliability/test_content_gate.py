@@ -203,3 +203,40 @@ def test_no_connection_is_opened_that_the_user_did_not_configure(tmp_path: Path,
     addresses = {eval(line) for line in seen.read_text(encoding="utf-8").splitlines()}
     assert {host for host, _ in addresses} == {"127.0.0.1"}
     assert {int(port) for _, port in addresses} == ports
+
+
+def test_a_huge_result_is_cut_and_takes_no_neighbour_along(tmp_path: Path) -> None:
+    """Five million characters from a tool, with capture on and over gRPC: cut with a marker, and every span arrives."""
+    (tmp_path / "tools.py").write_text('def big() -> str:\n    return "x" * 5_000_000\n', encoding="utf-8")
+    with OtlpReceiver() as receiver, ModelServer() as server:
+        server.reply(Reply(tool_calls=[Call("big", {}, id="a")]), Reply(text="that was big"))
+        data = {
+            "name": "support",
+            "model": {"provider": "openai", "name": "m", "endpoint": server.url},
+            "tools": [{"name": "big", "type": "function", "file": "tools.py", "function": "big"}],
+        }
+        (tmp_path / "agent.yaml").write_text(yaml.safe_dump(data), encoding="utf-8")
+        env = {"OTEL_EXPORTER_OTLP_ENDPOINT": receiver.grpc_url, "OTEL_EXPORTER_OTLP_PROTOCOL": "grpc"}
+        assert run(["chat", tmp_path / "agent.yaml", "--observability", "--capture-content", "-m", "go"], env=env).code == 0
+        assert receiver.tree() == ("invoke_agent support", [("chat m", []), ("execute_tool big", []), ("chat m", [])])
+        (result,) = [s.attributes["gen_ai.tool.call.result"] for s in receiver.spans if s.name == "execute_tool big"]
+        assert len(result) <= 65_536
+        assert "cut: " in result
+
+
+def test_a_lone_surrogate_from_anywhere_does_not_cost_the_batch(tmp_path: Path) -> None:
+    """In an exception, in model JSON and as bytes on the command line: the other spans arrive, the value becomes U+FFFD."""
+    (tmp_path / "tools.py").write_text('def odd() -> str:\n    raise ValueError("\\ud83e")\n', encoding="utf-8")
+    with OtlpReceiver() as receiver, ModelServer() as server:
+        server.reply(Reply(text="a\ud83eb", tool_calls=[Call("odd", {}, id="c\ud83e")]), Reply(text="fine", id="r\ud83e"))
+        data = {
+            "name": "weather bot/é",
+            "model": {"provider": "openai", "name": "m", "endpoint": server.url},
+            "tools": [{"name": "odd", "type": "function", "file": "tools.py", "function": "odd"}],
+        }
+        (tmp_path / "agent.yaml").write_text(yaml.safe_dump(data, allow_unicode=True), encoding="utf-8")
+        env = {"OTEL_EXPORTER_OTLP_ENDPOINT": receiver.http_url, "OTEL_SERVICE_NAME": "odd\udcff"}
+        done = run(["chat", tmp_path / "agent.yaml", "--observability", "--capture-content", "-m", "go", "-m", "\udcfe"], env=env)
+        assert done.code == 1  # the second message is refused
+        assert receiver.tree() == ("invoke_agent weather bot/é", [("chat m", []), ("execute_tool odd", []), ("chat m", [])])
+        assert "Traceback" not in done.err
