@@ -29,7 +29,7 @@ def measure(context: Context) -> list[Table]:
     options = ["--first", str(FIRST), "--between", str(BETWEEN), "--chunks", str(CHUNKS)]
     with serving("model", *options) as model, serving("collector") as collector:
         agent.write_text(_AGENT.format(url=model), encoding="utf-8")
-        turns = ["--turns", "15" if context.quick else "60"]
+        turns = ["--turns", "8" if context.quick else "60"]
         done = run([sys.executable, str(_WORKLOAD), str(agent), f"{model}/v1", "--otlp", collector, *turns])
     if done.code:
         raise RuntimeError(done.err[-400:])

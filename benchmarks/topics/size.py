@@ -29,7 +29,7 @@ _WORKLOADS = Path(__file__).parent.parent / "workloads"
 
 def measure(context: Context) -> list[Table]:
     """Installations and imports; then memory over a hundred turns."""
-    return [_installed(context), _memory(context)]
+    return [_installed(context)] if context.quick else [_installed(context), _memory()]
 
 
 def _installed(context: Context) -> Table:
@@ -42,7 +42,8 @@ def _installed(context: Context) -> Table:
             table.notes.append(f"{name}: {environment.problem or 'no time left'}")
             continue
         table.rows.append(_row(name, environment.program("python"), what, context))
-    table.notes.append("MB: the distribution and what it requires, without bytecode; CPU of the import over that of an empty interpreter")
+    table.notes.append("MB: the distribution and what it requires, without bytecode; CPU: over that of an empty interpreter")
+    table.notes.append("MB resident: the peak; nothing under 25 can be told apart")
     return table
 
 
@@ -62,7 +63,7 @@ def _import(python: str, module: str, context: Context) -> list[Any]:
     return [module, max(median(cost.cpu for cost in runs) - empty, 0.0), median(cost.memory for cost in runs)]
 
 
-def _memory(context: Context) -> Table:
+def _memory() -> Table:
     table = Table("Memory of a conversation, OTLP to a live collector", ["turns", "MB"])
     for turns in (1, 100):
         with serving("collector") as collector:

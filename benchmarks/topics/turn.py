@@ -68,7 +68,7 @@ def _modes(context: Context) -> Table:
             mode = "content" if "content" in name else name.partition(",")[0]
             workloads[name] = _ours(context, mode, collector if where == "up" else where)
             stack.callback(workloads[name].close)
-        figures = run_in_lockstep(workloads, 8 if context.quick else 30, TURNS)
+        figures = run_in_lockstep(workloads, 6 if context.quick else 30, TURNS)
         delivered = _delivered(workloads, collector)
     for name, values in figures.items():
         added = paired(values, figures["off"]) if name != "off" else None
