@@ -254,12 +254,23 @@ def _first_line(path: Path) -> tuple[float, int]:
     assert process.stderr
     with process.stdout as out, process.stderr as err:
         assert out.readline().startswith(b"chat m1 ")
-        taken = _cpu(process.pid)
-        assert sum(1 for _ in out) >= 100_000
-        _, status, spent = os.wait4(process.pid, 0)
-        process.returncode = os.waitstatus_to_exitcode(status)
-        assert (process.returncode, err.read()) == (0, b"")
-    return taken, spent.ru_maxrss * (1 if sys.platform == "darwin" else 1024)
+        taken, memory, lines = _cpu(process.pid), 0, 0
+        for lines, _ in enumerate(out, 1):
+            if lines % 5_000 == 0:
+                memory = max(memory, _memory(process.pid))
+        assert lines >= 100_000
+        assert (process.wait(), err.read()) == (0, b"")
+    return taken, memory
+
+
+def _memory(pid: int) -> int:
+    """Most memory so far, in bytes. Not the rusage of the child: that counts what its parent had when it was forked."""
+    try:
+        status = Path(f"/proc/{pid}/status").read_text(encoding="utf-8")
+    except OSError:
+        return 0
+    found = re.search(r"VmHWM:\s+(\d+) kB", status)
+    return int(found.group(1)) * 1024 if found else 0
 
 
 def _cpu(pid: int) -> float:
