@@ -29,7 +29,7 @@ _WORKLOADS = Path(__file__).parent.parent / "workloads"
 
 def measure(context: Context) -> list[Table]:
     """Installations and imports; then memory over a hundred turns."""
-    return [_installed(context)] if context.quick else [_installed(context), _memory()]
+    return [_installed(context)] if context.quick else [_installed(context), _memory(context)]
 
 
 def _installed(context: Context) -> Table:
@@ -63,7 +63,7 @@ def _import(python: str, module: str, context: Context) -> list[Any]:
     return [module, max(median(cost.cpu for cost in runs) - empty, 0.0), median(cost.memory for cost in runs)]
 
 
-def _memory() -> Table:
+def _memory(context: Context) -> Table:
     table = Table("Memory of a conversation, OTLP to a live collector", ["turns", "MB"])
     for turns in (1, 100):
         with serving("collector") as collector:
