@@ -110,8 +110,8 @@ def test_a_terminal_is_a_controlling_one_with_a_size():
     program = (
         "import os, signal, sys\n"
         "signal.signal(signal.SIGWINCH, lambda *_: print('size', *os.get_terminal_size()))\n"
-        "print(sys.stdin.isatty(), sys.stdout.isatty(), *os.get_terminal_size())\n"
         "try:\n"
+        "    print(sys.stdin.isatty(), sys.stdout.isatty(), *os.get_terminal_size())\n"
         "    sys.stdin.readline()\n"
         "except KeyboardInterrupt:\n"
         "    print('interrupted')\n"
