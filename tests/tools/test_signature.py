@@ -6,7 +6,7 @@ import datetime as dt
 import enum
 import functools
 import json
-from collections.abc import Callable  # noqa: TC003 - annotations are evaluated here
+from collections.abc import Callable
 from typing import Annotated, Any, Literal, Optional
 
 import pytest
@@ -30,7 +30,7 @@ def schema_of(function: Callable[..., Any]) -> dict[str, Any]:
     return Signature(function).schema(Docs.of(function))
 
 
-def order(  # noqa: D417, PLR0917 - a docstring that does not describe everything
+def order(  # noqa: D417 - a docstring that does not describe everything
     self: int,
     kernel: list[str],
     item: Item,
