@@ -387,3 +387,14 @@ def test_the_users_own_spans_join_the_trace(tmp_path: Path) -> None:
         assert result.tool_calls[0].result == f"{memory.span('execute_tool own').context.span_id:016x}"
 
     talk(path, body)
+
+
+def test_an_answer_that_was_cut_off_says_so(tmp_path: Path) -> None:
+    """The result has the last finish reason, so that an answer cut off at max_tokens is known as one."""
+    path = scripted_agent(tmp_path, {"text": "one two", "finish_reason": "length"}, {"text": "three"})
+
+    async def body(session: Session, _memory: MemoryTelemetry) -> None:
+        assert (await session.send("hi")).finish_reason == "length"
+        assert (await session.send("hi")).finish_reason == "stop"
+
+    talk(path, body)

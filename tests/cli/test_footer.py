@@ -85,3 +85,9 @@ def test_the_address_can_be_had_in_full():
     assert file.getvalue() == f"in Jaeger: https://jaeger.example.com/ui/trace/{_TRACE}\n"
     show_link(Notes(file := io.StringIO()), TurnResult(number=1, trace_id=_TRACE), TelemetrySettings())
     assert file.getvalue() == ""
+
+
+def test_an_answer_that_was_cut_off_is_called_one():
+    """finish_reason length is said in words that name the key."""
+    result = TurnResult(number=1, duration=0.5, finish_reason="length")
+    assert list(facts_of(result, ascii_only=False)) == ["500 ms", "cut off at max_tokens"]

@@ -263,3 +263,17 @@ def test_a_turns_records_go_to_its_own_telemetry() -> None:
             record_turn(b, 2)
         assert [r.body for r in one.logs] == ["turn 1"]
         assert [r.body for r in two.logs] == ["turn 2"]
+
+
+@pytest.mark.parametrize("protocol", PROTOCOLS)
+def test_a_collector_that_refuses_is_not_waited_for(protocol: str) -> None:
+    """Where nobody listens, leaving takes a fraction of the bound, although the exporters of metrics and logs would try again."""
+    url = f"http://127.0.0.1:{unused_port()}"
+    urls = {s: url if protocol == "grpc" else f"{url}/v1/{s}" for s in SIGNALS}
+    made = create_telemetry(
+        TelemetrySettings(resource=RESOURCE, otlp=True, **{s: OtlpTarget(url=urls[s], protocol=protocol) for s in SIGNALS})
+    )
+    record_turn(made)
+    start = monotonic()
+    assert made.shutdown().lost == 3
+    assert monotonic() - start < 1.2

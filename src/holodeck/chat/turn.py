@@ -55,6 +55,7 @@ class _Progress:
     executions: list[ToolExecution] = field(default_factory=list)
     first_token: float | None = None
     streaming: ReplyBuilder | None = None
+    finish_reason: str | None = None
 
     @property
     def text(self) -> str:
@@ -176,7 +177,7 @@ class Turn:
                 recorder.answered(reply)
                 self._done.requests.append(pricing.usage_of(backend.endpoint, reply, tool, answered=answered))
         if shown:
-            self._done.streaming = None
+            self._done.streaming, self._done.finish_reason = None, reply.finish_reason
         return reply
 
     def _on_chunk(self, recorder: RequestRecorder, *, shown: bool) -> Callable[[str], None]:
@@ -315,6 +316,7 @@ class Turn:
             requests=done.requests,
             duration=perf_counter() - self._start,
             time_to_first_token=done.first_token,
+            finish_reason=done.finish_reason,
             **outcome,
         )
 

@@ -42,6 +42,8 @@ def facts_of(result: TurnResult, *, ascii_only: bool) -> Iterator[str]:
     usage = result.usage
     if result.model_requests:
         yield f"{format_count(usage.prompt_tokens)} + {format_count(usage.completion_tokens)} tokens" if usage else "tokens unknown"
+    if result.finish_reason == "length":
+        yield "cut off at max_tokens"
     if result.cost_usd is not None:
         yield format_usd(result.cost_usd)
     if calls := result.tool_calls:

@@ -40,6 +40,7 @@ class TurnResult(Value):
         duration: Seconds from the user's message to the end of the turn.
         time_to_first_token: Seconds to the first text of the answer; None if there was no text.
         trace_id: 32 hex digits; None when telemetry is switched off.
+        finish_reason: Why the model stopped: ``stop``, or ``length`` for an answer that ``max_tokens`` cut off; None if it did not say.
         error: Why the turn failed; None if it did not.
         interrupted: The user stopped it.
     """
@@ -53,6 +54,7 @@ class TurnResult(Value):
     duration: float = 0.0
     time_to_first_token: float | None = None
     trace_id: str | None = None
+    finish_reason: str | None = None
     error: TurnError | None = None
     interrupted: bool = False
 

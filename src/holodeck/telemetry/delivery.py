@@ -14,7 +14,7 @@ from typing import Protocol
 
 from holodeck.models.observability import TelemetryStatistics
 
-__all__ = ["Counters", "DeliveryReport", "run_bounded"]
+__all__ = ["Counters", "DeliveryReport", "in_background", "wait_for"]
 
 
 class _Failure(Protocol):
@@ -143,14 +143,16 @@ def _spans(number: int) -> str:
     return "1 span" if number == 1 else f"{number or 'no'} spans"
 
 
-def run_bounded(actions: Sequence[Callable[[], object]], seconds: float) -> bool:
-    """Run ``actions`` side by side in daemon threads for at most ``seconds``; True if all ended in time.
-
-    The SDK's own shutdown waits 7 to 30 s for a collector that does not answer.
-    """
+def in_background(actions: Sequence[Callable[[], object]]) -> list[threading.Thread]:
+    """Start ``actions`` side by side, in daemon threads that do not keep the process alive."""
     threads = [threading.Thread(target=action, daemon=True) for action in actions]
     for thread in threads:
         thread.start()
+    return threads
+
+
+def wait_for(threads: Sequence[threading.Thread], seconds: float) -> bool:
+    """Wait for ``threads`` for at most ``seconds`` in all; True if all ended in time."""
     deadline = monotonic() + seconds
     for thread in threads:
         thread.join(max(deadline - monotonic(), 0))

@@ -7,6 +7,7 @@ import os
 import sys
 import threading
 from collections.abc import Callable, Mapping, Sequence
+from time import monotonic
 from typing import TYPE_CHECKING, Any, BinaryIO, Final
 
 from opentelemetry import _logs, metrics, trace
@@ -24,7 +25,7 @@ from opentelemetry.util.genai.handler import TelemetryHandler
 
 from holodeck.models.chat import ChatSession, Message
 from holodeck.models.observability import OtlpTarget, TelemetrySettings, TelemetryStatistics
-from holodeck.telemetry.delivery import Counters, DeliveryReport, run_bounded
+from holodeck.telemetry.delivery import Counters, DeliveryReport, in_background, wait_for
 from holodeck.telemetry.evaluation import Evaluation, record_evaluation
 from holodeck.telemetry.exporters import log_exporter, metric_exporter
 from holodeck.telemetry.gate import Gate
@@ -40,6 +41,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Telemetry", "create_telemetry"]
 
+HOPELESS_SECONDS: Final = 0.25
+"""How long metrics and logs are still waited for when the spans could not be delivered, in seconds."""
 SHUTDOWN_SECONDS: Final = 1.5
 """How long leaving waits for exporters, in seconds; the rest of the promised 2 s is for everything else."""
 
@@ -142,7 +145,13 @@ class Telemetry:
             sent.wait(seconds / 2)  # the last metrics say what became of the last spans
             _end(meters)
 
-        run_bounded([spans, measurements, lambda: _end(loggers)], seconds)
+        # The SDK's own shutdown would wait 7 to 30 s for a collector that does not answer.
+        end = monotonic() + seconds
+        threads = in_background([spans, measurements, lambda: _end(loggers)])
+        sent.wait(seconds)
+        if self._queue is not None and self._queue.queued:
+            end = min(end, monotonic() + HOPELESS_SECONDS)  # who does not take spans now will not take metrics and logs either
+        wait_for(threads, end - monotonic())
 
     def _report(self) -> DeliveryReport:
         queue, target = self._queue, self.settings.traces
