@@ -113,6 +113,7 @@ def _factory(settings: TelemetrySettings, options: dict[str, Any]) -> Callable[[
 
 def _open_trace_file(path: Path) -> BinaryIO:
     """``path``, opened for appending; readable by its owner only if it is new."""
+    _refuse_other_files(path)
     try:
         descriptor = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o600)
     except OSError as error:
@@ -120,3 +121,14 @@ def _open_trace_file(path: Path) -> BinaryIO:
             f"--trace-file {path}: cannot be written ({error.strerror}): name a file in a directory you may write to"
         ) from error
     return os.fdopen(descriptor, "ab", buffering=0)
+
+
+def _refuse_other_files(path: Path) -> None:
+    """Lines are appended to a file of lines, or to a new one, and never to somebody's agent file."""
+    try:
+        with path.open("rb") as file:
+            begin = file.read(1) if path.is_file() else b""
+    except OSError:
+        return  # it is not there yet, or opening it will say why it cannot be used
+    if begin not in (b"", b"{"):
+        raise SettingError(f"--trace-file {path}: this file holds something else than lines of OTLP/JSON: name another one")

@@ -173,3 +173,14 @@ def test_resource_attributes_keep_their_types() -> None:
     attributes = {"a": True, "b": 1, "c": 1.5, "d": "x"}
     found = agent(observability={"resource_attributes": attributes}).observability.resource_attributes
     assert [(key, value, type(value)) for key, value in found.items()] == [(key, value, type(value)) for key, value in attributes.items()]
+
+
+@pytest.mark.parametrize("value", ["no", "on", "yes", "off", 1, 0, "1"])
+def test_a_switch_is_true_or_false(value):
+    """What only looks like a switch is refused; text that says true or false, as a variable does, is taken."""
+    from holodeck.models.observability import ObservabilityConfig
+
+    with pytest.raises(ValueError, match="true or false"):
+        ObservabilityConfig(enabled=value)
+    assert ObservabilityConfig(enabled="TRUE").enabled is True
+    assert ObservabilityConfig(enabled="false").enabled is False

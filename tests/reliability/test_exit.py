@@ -17,7 +17,8 @@ import pytest
 from holodeck import Session, load_agent
 from holodeck.models.observability import OtlpTarget, TelemetrySettings
 from holodeck.telemetry import create_telemetry
-from support.net import SilentPort, unused_port
+from support.command import run
+from support.net import HttpConnection, HttpServer, SilentPort, unused_port
 from support.otlp_receiver import OtlpReceiver
 from support.scripts import call, scripted_agent
 from support.telemetry import RESOURCE, record_turn
@@ -139,3 +140,62 @@ def test_a_silent_collector_does_not_stall_a_turn(tmp_path: Path) -> None:
         plain, observed = (sorted(turn[index] for turn in turns) for turns in (off, on))
         assert median(observed) - median(plain) < 0.02
         assert observed[-1] - plain[-1] < 0.25
+
+
+class LoginPage(HttpServer):
+    """Answers everything with 200 and a page, as a proxy that wants a login does."""
+
+    def answer(self, http: HttpConnection) -> None:
+        """Take the request, and none of its spans."""
+        http.body()
+        http.respond(200, b"<!doctype html><title>Sign in</title>", {"content-type": "text/html; charset=utf-8"})
+
+
+def test_a_page_is_no_delivery(tmp_path: Path) -> None:
+    """A server that answers 200 with HTML has taken nothing: the spans are kept, and the line says what answered."""
+    path = scripted_agent(tmp_path, {"text": "hi", "repeat": True})
+    state = {"HOLODECK_STATE_DIR": str(tmp_path / "state")}
+    with LoginPage() as page:
+        env = {"OTEL_EXPORTER_OTLP_ENDPOINT": page.base_url, **state}
+        done = run(["chat", path, "--observability", "-m", "hi"], env=env)
+        assert (done.code, done.out) == (0, "hi\n")
+        assert "2 kept for later" in done.err
+        assert "text/html" in done.err
+        flushed = run(["trace", "spool", "flush"], env=env)
+        assert flushed.code == 1
+        assert "0 spans delivered" in flushed.out + flushed.err or "no span" in flushed.out + flushed.err
+
+
+def test_a_state_directory_that_cannot_be_is_said(tmp_path: Path) -> None:
+    """Where the queue cannot be kept, one line names the place, and the chat goes on."""
+    path = scripted_agent(tmp_path, {"text": "hi"})
+    (tmp_path / "file").write_text("", encoding="utf-8")
+    env = {"OTEL_EXPORTER_OTLP_ENDPOINT": f"http://127.0.0.1:{unused_port()}", "HOLODECK_STATE_DIR": str(tmp_path / "file" / "x")}
+    done = run(["chat", path, "--observability", "-m", "hi"], env=env)
+    assert (done.code, done.out) == (0, "hi\n")
+    assert str(tmp_path / "file") in done.err
+
+
+def test_a_trace_file_on_a_full_disk_is_said(tmp_path: Path) -> None:
+    """Spans that cannot be written to --trace-file are one warning with its name, and the chat goes on."""
+    done = run(["chat", scripted_agent(tmp_path, {"text": "hi"}), "--trace-file", "/dev/full", "-m", "hi"])
+    assert (done.code, done.out) == (0, "hi\n")
+    assert done.err.count("/dev/full") == 1
+
+
+def test_outputs_never_replace_what_they_are_not(tmp_path: Path) -> None:
+    """--trace-file and --record refuse a file that holds something else, and each other's; nothing is sent and nothing is changed."""
+    path = scripted_agent(tmp_path, {"text": "hi", "repeat": True})
+    before = path.read_bytes()
+    same = tmp_path / "same"
+    for flags in (
+        ["--trace-file", path],
+        ["--record", path],
+        ["--record", tmp_path / "tools.py"],
+        ["--record", same, "--trace-file", same],
+    ):
+        done = run(["chat", path, *flags, "-m", "hi"])
+        assert (done.code, done.out, done.err.count("\n")) == (2, "", 1)
+    assert path.read_bytes() == before
+    assert run(["chat", path, "--record", tmp_path / "r.yaml", "-m", "hi"]).code == 0
+    assert run(["chat", path, "--record", tmp_path / "r.yaml", "-m", "hi"]).code == 0  # a recording may be replaced

@@ -85,6 +85,11 @@ class Agent:
             lines.append("the agent's tools are not offered to this model")
         return lines
 
+    @property
+    def delivery_notices(self) -> list[str]:
+        """What the user should know about the delivery of telemetry, one line each; empty while telemetry was not used."""
+        return list(self._telemetry.notices) if self._telemetry is not None else []
+
     def backend_for(self, model: LLMConfig | None) -> Backend:
         """The backend of a prompt tool's own model, or the agent's."""
         return self.backend if model is None else self._others[id(model)]

@@ -27,6 +27,8 @@ def mute_libraries(notes: Notes, *, verbose: bool) -> None:
         logger = logging.getLogger(name)
         logger.addHandler(logging.NullHandler())
         logger.propagate = False
+    # Some libraries log on the root logger, and the first record there would set up a handler that writes to the terminal.
+    logging.getLogger().addHandler(logging.NullHandler())
     own = logging.getLogger("holodeck")
     own.addHandler(_NotesHandler(notes) if verbose else logging.NullHandler())
     own.propagate = False

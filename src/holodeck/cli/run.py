@@ -83,6 +83,8 @@ class ChatOptions:
         except ValidationError as error:
             reason = error.errors(include_url=False)[0]["msg"].removeprefix("Value error, ")
             raise ConfigError(f"{reason}: name an agent's YAML file ('holodeck init DIR' writes one)") from error
+        if others["record"] and others["trace_file"] and others["record"].absolute() == others["trace_file"].absolute():
+            raise ConfigError("--record and --trace-file name the same file: give each its own")
         if others["redact"] and not others["record"]:
             raise ConfigError("--redact does nothing without --record: what is shown on the terminal is not redacted")
         return cls(config, observability, **others)
@@ -191,6 +193,8 @@ class _Chat:
     async def _close(self) -> None:
         await self._session.close()
         report = await self._agent.close()
+        for notice in self._agent.delivery_notices:
+            self._streams.notes.warning(notice)
         if report is not None and (sentence := report.sentence()):
             self._streams.notes.warning(sentence)
         if self._recorder is not None and self._recorder.save():

@@ -192,9 +192,9 @@ class LiveScreen:
             self._question.future.set_result(answer)
 
     def draft(self, text: str) -> bool:
-        """Put ``text`` at the prompt, before what stands there."""
+        """Put ``text`` at the prompt, on lines of its own before what stands there."""
         buffer = self._session.default_buffer
-        whole = text + buffer.text
+        whole = f"{text}\n{buffer.text}" if buffer.text else text
         buffer.reset(Document(whole, len(whole)))
         self.refresh()
         return True

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict
 
-__all__ = ["Float", "Int", "PastTime", "Strict", "Value", "utc_now"]
+__all__ = ["Bool", "Float", "Int", "PastTime", "Strict", "Value", "utc_now"]
 
 
 class Strict(BaseModel):
@@ -41,6 +41,18 @@ def _in_the_past(value: datetime) -> datetime:
     return value.astimezone(UTC)
 
 
+def _true_or_false(value: Any) -> Any:
+    # pydantic would take "no", "on" and 1 for switches; here they are text and numbers, as YAML 1.2 has them. Text comes from ${VAR}.
+    if isinstance(value, bool) or value is None:
+        return value
+    words = {"true": True, "false": False}
+    if isinstance(value, str) and value.strip().lower() in words:
+        return words[value.strip().lower()]
+    raise ValueError("must be true or false")
+
+
+Bool = Annotated[bool, BeforeValidator(_true_or_false)]
+"""A switch: true or false, and nothing that only looks like one."""
 Int = Annotated[int, BeforeValidator(_not_bool)]
 """An integer; ``true`` is not 1."""
 Float = Annotated[float, BeforeValidator(_not_bool)]

@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 from pydantic import Field, field_validator
 
-from holodeck.models.base import Float, Int, Strict, Value
+from holodeck.models.base import Bool, Float, Int, Strict, Value
 
 __all__ = [
     "ConsoleConfig",
@@ -39,9 +39,9 @@ class TracesConfig(Strict):
         schedule_delay_millis: Milliseconds between two requests.
     """
 
-    enabled: bool = True
+    enabled: Bool = True
     sample_rate: Float | None = Field(default=None, ge=0, le=1)
-    capture_content: bool | None = None
+    capture_content: Bool | None = None
     redaction_patterns: list[str] = Field(default_factory=list)
     max_queue_size: Int | None = Field(default=None, gt=0)
     max_export_batch_size: Int | None = Field(default=None, gt=0)
@@ -56,7 +56,7 @@ class MetricsConfig(Strict):
         export_interval_ms: Milliseconds between two requests.
     """
 
-    enabled: bool = True
+    enabled: Bool = True
     export_interval_ms: Int | None = Field(default=None, gt=0)
 
 
@@ -68,7 +68,7 @@ class LogsConfig(Strict):
         level: Lowest level that is sent.
     """
 
-    enabled: bool = True
+    enabled: Bool = True
     level: LogLevel = "INFO"
 
     @field_validator("level", mode="before")
@@ -86,9 +86,9 @@ class ConsoleConfig(Strict):
         include_timestamps: The tree shows wall-clock times.
     """
 
-    enabled: bool = True
-    pretty_print: bool = True
-    include_timestamps: bool = False
+    enabled: Bool = True
+    pretty_print: Bool = True
+    include_timestamps: Bool = False
 
 
 class OtlpConfig(Strict):
@@ -104,13 +104,13 @@ class OtlpConfig(Strict):
         insecure: Without TLS; the scheme of the endpoint decides, and what contradicts it is an error.
     """
 
-    enabled: bool = True
+    enabled: Bool = True
     endpoint: str | None = None
     protocol: Literal["grpc", "http"] | None = None
     headers: dict[str, str] = Field(default_factory=dict)
     timeout_ms: Int | None = Field(default=None, gt=0)
     compression: Literal["gzip", "deflate", "none"] | None = None
-    insecure: bool | None = None
+    insecure: Bool | None = None
 
 
 class ExportersConfig(Strict):
@@ -139,7 +139,7 @@ class ObservabilityConfig(Strict):
         jaeger_url: Where Jaeger's web pages are, for the link to a turn; ``none``: no link.
     """
 
-    enabled: bool | None = None
+    enabled: Bool | None = None
     service_name: str | None = Field(default=None, min_length=1)
     resource_attributes: dict[str, str | bool | int | float] = Field(default_factory=dict)
     traces: TracesConfig = Field(default_factory=TracesConfig)

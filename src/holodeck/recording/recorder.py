@@ -181,8 +181,18 @@ def _endpoint(model: ModelEndpoint) -> dict[str, Any]:
 def _check_writable(path: Path) -> None:
     if path.is_dir():
         raise SettingError(f"--record {path}: this is a directory: name a file")
+    if path.exists() and path.stat().st_size and not _is_recording(path):
+        raise SettingError(f"--record {path}: this file holds something else: name a new file, or a recording to be replaced")
     if not os.access(path if path.exists() else path.absolute().parent, os.W_OK):
         raise SettingError(f"--record {path}: cannot be written: name a file in a directory you may write to")
+
+
+def _is_recording(path: Path) -> bool:
+    try:
+        with path.open("rb") as file:
+            return b"\nrecorded:" in b"\n" + file.read(4096)
+    except OSError:
+        return False
 
 
 def _unwritable(path: Path, error: OSError) -> SettingError:

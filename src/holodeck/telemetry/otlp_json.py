@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import base64
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, BinaryIO
 
 from google.protobuf.json_format import MessageToDict
@@ -45,10 +45,14 @@ class LinesExporter(SpanExporter):
     Args:
         out: Binary file; closed at shutdown if ``close`` is set.
         close: Whether ``out`` is ours to close.
+        name: What the user knows ``out`` as.
+        on_failure: Told in one line that spans could not be written.
     """
 
-    def __init__(self, out: BinaryIO, *, close: bool = True) -> None:
-        self._out, self._close = out, close
+    def __init__(
+        self, out: BinaryIO, *, close: bool = True, name: str = "stderr", on_failure: Callable[[str], None] = lambda _: None
+    ) -> None:
+        self._out, self._close, self._name, self._on_failure = out, close, name, on_failure
 
     def export(self, spans: Sequence[ReadableSpan]) -> SpanExportResult:
         """Write ``spans`` as one line."""
@@ -56,7 +60,9 @@ class LinesExporter(SpanExporter):
         try:
             self._out.write(line)
             self._out.flush()
-        except (OSError, ValueError):  # full disk, closed pipe or file: the chat goes on, the loss is counted
+        except (OSError, ValueError) as error:  # full disk, closed pipe or file: the chat goes on, and the user is told
+            reason = error.strerror if isinstance(error, OSError) else error
+            self._on_failure(f"spans are missing in {self._name}: it cannot be written ({reason})")
             return SpanExportResult.FAILURE
         return SpanExportResult.SUCCESS
 

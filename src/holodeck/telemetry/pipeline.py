@@ -225,7 +225,7 @@ def create_telemetry(
         id_generator=id_generator,
         span_limits=SpanLimits(max_span_attributes=256, max_span_attribute_length=settings.attribute_length_limit),
     )
-    for processor in [*_processors(settings, queue, recent, trace_file), *span_processors]:
+    for processor in [*_processors(queue, recent, _line_writers(settings, trace_file, notices.add)), *span_processors]:
         tracers.add_span_processor(processor)
     meters = MeterProvider([*_readers(settings, counters), *metric_readers], resource, shutdown_on_exit=False)
     loggers = _logger_provider(settings, resource, counters, log_processors)
@@ -283,11 +283,9 @@ def _resource(settings: TelemetrySettings) -> Resource:
 _SDK: Final = {"telemetry.sdk.language": "python", "telemetry.sdk.name": "opentelemetry", "telemetry.sdk.version": sdk_version}
 
 
-def _processors(
-    settings: TelemetrySettings, queue: SpanQueue | None, recent: RecentTraces | None, trace_file: BinaryIO | None
-) -> list[SpanProcessor]:
+def _processors(queue: SpanQueue | None, recent: RecentTraces | None, writers: Sequence[SpanProcessor]) -> list[SpanProcessor]:
     processors: list[SpanProcessor] = [recent] if recent else []
-    processors += _line_writers(settings, trace_file)
+    processors += writers
     if queue is not None:
         from holodeck.telemetry.spool.processor import SpoolProcessor  # noqa: PLC0415 - only where spans go out
 
@@ -295,13 +293,13 @@ def _processors(
     return processors
 
 
-def _line_writers(settings: TelemetrySettings, trace_file: BinaryIO | None) -> list[SpanProcessor]:
+def _line_writers(settings: TelemetrySettings, trace_file: BinaryIO | None, on_failure: Callable[[str], None]) -> list[SpanProcessor]:
     lines_on_stderr = settings.console and not settings.pretty_print
     if trace_file is None and not lines_on_stderr:
         return []
     from holodeck.telemetry.otlp_json import LinesExporter  # noqa: PLC0415 - protobuf's JSON, only if asked for
 
-    exporters = [LinesExporter(trace_file)] if trace_file is not None else []
+    exporters = [LinesExporter(trace_file, name=str(settings.trace_file), on_failure=on_failure)] if trace_file is not None else []
     exporters += [LinesExporter(sys.stderr.buffer, close=False)] if lines_on_stderr else []
     return [SimpleSpanProcessor(exporter) for exporter in exporters]
 

@@ -13,7 +13,7 @@ from holodeck.lib.validation import shorten, terminal_safe
 from holodeck.models.observability import OtlpTarget, TelemetrySettings
 from holodeck.telemetry.gate import Gate
 from holodeck.telemetry.semconv import SCOPE
-from holodeck.telemetry.spool.outcome import Fate, Outcome, of_grpc, of_http, of_response, plain_reason
+from holodeck.telemetry.spool.outcome import Fate, Outcome, of_content, of_grpc, of_http, of_response, plain_reason
 from holodeck.version import __version__
 
 __all__ = ["Answer", "Canary", "make_canary", "send_canary"]
@@ -26,7 +26,6 @@ _METHODS: Final = {
     "traces": "/opentelemetry.proto.collector.trace.v1.TraceService/Export",
     "metrics": "/opentelemetry.proto.collector.metrics.v1.MetricsService/Export",
 }
-_OTLP_TYPES: Final = ("application/x-protobuf", "application/json", "application/protobuf", "")
 
 
 @dataclass(frozen=True)
@@ -129,8 +128,8 @@ def _of_http(status: int, headers: Any, said: bytes) -> Answer:
     known: dict[str, Any] = {"by": by, "status": status, "content_type": kind, "location": _one_line(str(headers.get("location", "")))}
     if not 200 <= status < 300:
         return Answer(accepted=False, reason=of_http(status).reason, **known)
-    if kind not in _OTLP_TYPES:
-        return Answer(accepted=False, reason=f"answered with {_one_line(kind)}, which no OTLP receiver does", **known)
+    if stranger := of_content(kind):
+        return Answer(accepted=False, reason=stranger.reason.partition(":")[0], **known)
     return _of_outcome(of_response(said), known)
 
 

@@ -9,7 +9,7 @@ from typing import Final
 
 from holodeck.lib.validation import exportable, shorten, terminal_safe
 
-__all__ = ["DELIVERED", "Fate", "Outcome", "of_grpc", "of_http", "of_response", "plain_reason"]
+__all__ = ["DELIVERED", "OTLP_TYPES", "Fate", "Outcome", "of_content", "of_grpc", "of_http", "of_response", "plain_reason"]
 
 
 class Fate(Enum):
@@ -74,6 +74,8 @@ _REASONS = tuple(
         (r"UNAVAILABLE.*connect|failed to connect", "no connection"),
     )
 )
+OTLP_TYPES: Final = frozenset({"", "application/x-protobuf", "application/protobuf", "application/json"})
+"""Content types of OTLP's answers; some receivers send none."""
 _BUSY: Final = frozenset({429, 502, 503, 504})
 _HTTP_REASONS: Final = {
     401: "refused with 401: check the headers (authorization)",
@@ -114,6 +116,14 @@ def of_http(status: int, retry_after: float | None = None) -> Outcome:
     if 300 <= status < 400:
         return Outcome(Fate.KEPT, f"the server redirects (HTTP {status}), which is not followed: check the endpoint", str(status))
     return Outcome(Fate.KEPT, _HTTP_REASONS.get(status, f"refused by the collector (HTTP {status})"), str(status))
+
+
+def of_content(content_type: str) -> Outcome | None:
+    """The outcome of an answer with 2xx that is no OTLP: a login page, or another program on the port. None if it may be OTLP."""
+    kind = content_type.partition(";")[0].strip().lower()
+    if kind in OTLP_TYPES:
+        return None
+    return Outcome(Fate.KEPT, f"answered with {_one_line(kind)}, which no OTLP receiver does: check the port and the path", "not_otlp")
 
 
 def of_grpc(code: str, details: str, retry_after: float | None = None) -> Outcome:

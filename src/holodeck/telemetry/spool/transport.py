@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final, Protocol
 from urllib.parse import urlsplit
 
 from holodeck.models.observability import OtlpTarget
-from holodeck.telemetry.spool.outcome import Fate, Outcome, of_grpc, of_http, of_response, plain_reason
+from holodeck.telemetry.spool.outcome import Fate, Outcome, of_content, of_grpc, of_http, of_response, plain_reason
 from holodeck.version import __version__
 
 if TYPE_CHECKING:
@@ -88,7 +88,7 @@ class HttpTransport:
         with session.post(self._target.url, data=body, timeout=timeout, allow_redirects=False, stream=True, verify=verify) as answer:
             said = answer.raw.read(_LONGEST_ANSWER, decode_content=True) or b""
             if 200 <= answer.status_code < 300:
-                return of_response(said)
+                return of_content(answer.headers.get("content-type", "")) or of_response(said)
             return of_http(answer.status_code, _retry_after(answer.headers.get("retry-after", "")))
 
     def _compressed(self, body: bytes) -> bytes:
