@@ -16,7 +16,7 @@ from holodeck.models.tool_execution import ToolExecution
 
 _SESSION = UUID("12345678-1234-4234-8234-123456789abc")
 _KEYS = {
-    *("session_id", "turn", "message", "trace_id", "duration", "time_to_first_token", "model_requests"),
+    *("session_id", "turn", "message", "trace_id", "duration", "time_to_first_token", "model_requests", "finish_reason"),
     *("tool_calls", "error", "interrupted", "cost_usd"),
 }
 

@@ -45,7 +45,7 @@ tools:
   - {name: web, type: mcp, transport: http, url: "http://127.0.0.1:9/mcp", headers: {Authorization: "Bearer ${KEY}"}}
   - {name: summarise, type: prompt, file: prompts/system.md, model: {provider: scripted, script: s.yaml}}
 observability:
-  enabled: "${ON:-yes}"
+  enabled: "${ON:-true}"
   service_name: shop
 """
 
