@@ -120,3 +120,16 @@ def test_other_json_stays_text(written: str) -> None:
     builder.add(chunk(text(written), finish="stop"))
     assert not builder.adopt_written_call(["lookup"])
     assert builder.reply().text == written
+
+
+def test_surrogates_are_joined_or_replaced() -> None:
+    """A pair that two chunks share becomes its character; a lone half anywhere becomes U+FFFD."""
+    builder = ReplyBuilder()
+    pair = "\U0001f914".encode("utf-16-be")
+    halves = [pair[:2].decode("utf-16-be", "surrogatepass"), pair[2:].decode("utf-16-be", "surrogatepass")]
+    assert [builder.add(chunk(text(t))) for t in (f"a{halves[0]}", f"{halves[1]}b", "c\udd14d\ud83e")] == ["a", "\U0001f914b", "c\ufffdd"]
+    builder.add(chunk(call('{"x": "\ud83e"}', index=0, identity="i\ud83e", name="n\ud83e"), finish="stop"))
+    reply = builder.reply()
+    assert "\ufffd" in reply.text
+    assert (reply.tool_calls[0].id, reply.tool_calls[0].name) == ("i\ufffd", "n\ufffd")
+    reply.model_dump_json().encode("utf-8")

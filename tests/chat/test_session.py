@@ -11,6 +11,7 @@ import pytest
 from holodeck import Session, load_agent
 from holodeck.errors import AgentFileError, InputError, SessionError
 from holodeck.models.chat import SessionState
+from holodeck.tools.mcp_content import offered_name
 from support.scripts import conversation, scripted_agent, talk, usage
 from support.telemetry import MemoryTelemetry
 
@@ -146,3 +147,33 @@ def test_instructions_are_the_system_prompt(tmp_path: Path) -> None:
         assert (first.role.value, first.content) == ("system", "Be brief.")
 
     talk(path, body)
+
+
+@pytest.mark.parametrize("way", ["cancel", "close"])
+def test_a_turn_that_is_stopped_before_it_begins_ends(way: str, tmp_path: Path) -> None:
+    """Cancelled before its first step, a turn is an interrupted result, and nobody waits for ever."""
+    path = scripted_agent(tmp_path, {"text": "hi"})
+
+    async def run() -> None:
+        async with conversation(path) as (session, _memory):
+            turn = asyncio.create_task(session.send("one"))
+            await asyncio.sleep(0)
+            if way == "close":
+                await session.close()
+            else:
+                session.cancel()
+            result = await asyncio.wait_for(turn, 5)
+            assert result.interrupted
+            assert result.error is not None
+
+    asyncio.run(run())
+
+
+def test_a_server_with_a_long_name_asks_too(tmp_path: Path) -> None:
+    """approval: ask holds for the tools of an MCP server whose offered names are cut."""
+    name = "s" * 58
+    tool = {"name": name, "type": "mcp", "command": "true", "approval": "ask"}
+    agent = load_agent(scripted_agent(tmp_path, {"text": "hi"}, tools=[tool]), environ=ENVIRON)
+    assert agent.needs_approval(offered_name(name, "delete_all", ()))
+    assert agent.needs_approval(offered_name(name, "rm", ()))
+    assert not agent.needs_approval("lookup")

@@ -82,3 +82,9 @@ def test_a_structure_deeper_than_the_stack_does_no_harm() -> None:
     for _ in range(10_000):
         value = [value]
     assert "too deep" in (Gate(capture_content=True).structure(value) or "")
+
+
+@pytest.mark.parametrize("limit", [0, 1, 10, 64, 65])
+def test_a_tiny_limit_is_a_limit(limit: int) -> None:
+    """However small the limit is, a structure is cut to it and nothing fails."""
+    assert len(Gate(capture_content=True, limit=limit).structure([{"content": "x" * 500}]) or "") <= limit

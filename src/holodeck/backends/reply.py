@@ -34,7 +34,8 @@ class _Call:
             self.arguments.append(delta.arguments)
 
     def done(self) -> ToolCall:
-        return ToolCall(id=self.id or f"call_{uuid4().hex[:12]}", name=self.name, arguments="".join(self.arguments) or "{}")
+        arguments = _whole("".join(self.arguments)) or "{}"
+        return ToolCall(id=_whole(self.id) or f"call_{uuid4().hex[:12]}", name=_whole(self.name), arguments=arguments)
 
 
 class ReplyBuilder:
@@ -49,6 +50,7 @@ class ReplyBuilder:
         self.chunks = 0
         self.finish_reason: str | None = None
         self._text: list[str] = []
+        self._half = ""
         self._calls: dict[Any, _Call] = {}
         self._usage: TokenUsage | None = None
         self._id: str | None = None
@@ -66,10 +68,18 @@ class ReplyBuilder:
                 self._call(item).add(item)
             elif item.content_type in ("text", "streaming_text"):
                 text += item.text or ""
+        text = self._joined(text)
         if text:
             self._text.append(text)
         self._read(content)
         return text
+
+    def _joined(self, text: str) -> str:
+        """``text`` as UTF-8 can carry it; the first half of a surrogate pair waits for the next chunk."""
+        text, self._half = self._half + text, ""
+        if "\ud800" <= text[-1:] <= "\udbff":
+            text, self._half = text[:-1], text[-1]
+        return _whole(text)
 
     def _call(self, delta: Any) -> _Call:
         # A delta with an id starts a call; those without belong to the call with their index. Some servers send no index at all.
@@ -110,11 +120,11 @@ class ReplyBuilder:
         """What was received so far."""
         calls = [call.done() for call in self._calls.values()]
         return ModelReply(
-            text="".join(self._text),
+            text="".join(self._text) + ("\ufffd" if self._half else ""),
             tool_calls=calls,
             finish_reason="tool_calls" if calls and self.finish_reason == "stop" else self.finish_reason,
-            response_id=self._id,
-            response_model=self._model,
+            response_id=_whole(self._id) if self._id else None,
+            response_model=_whole(self._model) if self._model else None,
             usage=self._usage,
         )
 
@@ -138,6 +148,11 @@ def _written_call(text: str, names: Collection[str]) -> _Call | None:
         return None
     arguments = value.get("arguments", value.get("parameters", {}))
     return _Call(name=value["name"], arguments=[arguments if isinstance(arguments, str) else json.dumps(arguments)])
+
+
+def _whole(text: str) -> str:
+    """``text`` with the halves of surrogate pairs joined, and lone ones replaced by U+FFFD."""
+    return text if text.isascii() else text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
 
 
 def _count(value: Any) -> int | None:

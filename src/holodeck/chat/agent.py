@@ -20,6 +20,9 @@ if TYPE_CHECKING:
 
 __all__ = ["Agent"]
 
+_SURE_OF_NAME = 57
+"""Characters of an offered name that are never replaced by its hash."""
+
 
 class Agent:
     """One agent: a configuration, a provider client, tools, telemetry.
@@ -97,7 +100,8 @@ class Agent:
     def needs_approval(self, tool: str) -> bool:
         """Whether the tool that is offered as ``tool`` runs only once the user has allowed it."""
         named = [t for t in self.config.tools if t.name == tool and not isinstance(t, McpTool)]
-        servers = [t for t in self.config.tools if isinstance(t, McpTool) and tool.startswith(f"{t.name}-")]
+        # A long name is cut when it is offered: what is left of the server's decides, and in doubt the user is asked.
+        servers = [t for t in self.config.tools if isinstance(t, McpTool) and tool.startswith(f"{t.name}-"[:_SURE_OF_NAME])]
         return any(t.approval == "ask" for t in named or servers)
 
     def intercept(self, backend: Callable[[Backend], Backend], toolbox: Callable[[Toolbox], Toolbox]) -> None:

@@ -17,7 +17,7 @@ from holodeck.chat.turn import Approve, Turn
 from holodeck.errors import SessionError
 from holodeck.lib.validation import ValidationPipeline
 from holodeck.models.chat import ChatSession, Message, MessageRole, SessionState
-from holodeck.models.events import TurnEvent, TurnFinished, TurnResult
+from holodeck.models.events import TurnError, TurnEvent, TurnFinished, TurnResult
 from holodeck.models.exchange import ToolCall
 
 if TYPE_CHECKING:
@@ -179,10 +179,11 @@ class Session:
     async def _events(self, message: Message, work: Callable[[Turn], Coroutine[Any, Any, TurnResult]]) -> AsyncGenerator[TurnEvent, None]:
         events: asyncio.Queue[TurnEvent | None] = asyncio.Queue()
         task = self._task = asyncio.create_task(self._run(message, work, events))
+        task.add_done_callback(lambda _: events.put_nowait(None))  # also for a task that is cancelled before it begins
         try:
             while (event := await events.get()) is not None:
                 yield event
-            yield TurnFinished(await task)
+            yield TurnFinished(self._never_begun() if task.cancelled() else await task)
         finally:
             if not task.done():
                 task.cancel()
@@ -194,14 +195,15 @@ class Session:
         self._turns += 1
         turn = Turn(self.agent, self.chat, self._turns, message, events.put_nowait, self._previous, self.approve)
         self._turn = turn
-        try:
-            result = await work(turn)
-            self._previous = turn.context
-            if self.chat.message_count >= self.max_messages:
-                self.chat.terminate()
-            return result
-        finally:
-            events.put_nowait(None)
+        result = await work(turn)
+        self._previous = turn.context
+        if self.chat.message_count >= self.max_messages:
+            self.chat.terminate()
+        return result
+
+    def _never_begun(self) -> TurnResult:
+        error = TurnError(error_type="cancelled", message="stopped before it began: the message is forgotten")
+        return TurnResult(number=self._turns + 1, error=error, interrupted=True)
 
     def _check_ready(self) -> None:
         if self.state is not SessionState.ACTIVE:

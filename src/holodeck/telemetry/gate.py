@@ -54,13 +54,14 @@ class Gate:
         """Content as JSON whose strings are redacted, at most the limit long; None while the gate is shut."""
         if not self.open:
             return None
-        budget = self._limit
-        while budget > 64:
+        budget, size = self._limit, 0
+        while budget > 0:
             encoded = json.dumps(self._clean(value, budget), ensure_ascii=False)
             if len(encoded) <= self._limit:
                 return encoded
-            budget //= 2
-        return json.dumps(f"[cut: {len(encoded)} characters of JSON]")
+            budget, size = budget // 2, len(encoded)
+        marker = json.dumps(f"[cut: {size} characters of JSON]")
+        return marker if len(marker) <= self._limit else '""'[: self._limit]
 
     def _clean(self, value: Any, budget: int) -> Any:
         return sanitize_parameters({"v": self._redacted(value, 0)}, budget)["v"]
