@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any
 from uuid import uuid4
 
+from holodeck.lib.validation import with_whole_characters
 from holodeck.models.exchange import ModelReply, ToolCall
 from holodeck.models.token_usage import TokenUsage
 
@@ -34,8 +35,10 @@ class _Call:
             self.arguments.append(delta.arguments)
 
     def done(self) -> ToolCall:
-        arguments = _whole("".join(self.arguments)) or "{}"
-        return ToolCall(id=_whole(self.id) or f"call_{uuid4().hex[:12]}", name=_whole(self.name), arguments=arguments)
+        arguments = with_whole_characters("".join(self.arguments)) or "{}"
+        return ToolCall(
+            id=with_whole_characters(self.id) or f"call_{uuid4().hex[:12]}", name=with_whole_characters(self.name), arguments=arguments
+        )
 
 
 class ReplyBuilder:
@@ -79,7 +82,7 @@ class ReplyBuilder:
         text, self._half = self._half + text, ""
         if "\ud800" <= text[-1:] <= "\udbff":
             text, self._half = text[:-1], text[-1]
-        return _whole(text)
+        return with_whole_characters(text)
 
     def _call(self, delta: Any) -> _Call:
         # A delta with an id starts a call; those without belong to the call with their index. Some servers send no index at all.
@@ -123,8 +126,8 @@ class ReplyBuilder:
             text="".join(self._text) + ("\ufffd" if self._half else ""),
             tool_calls=calls,
             finish_reason="tool_calls" if calls and self.finish_reason == "stop" else self.finish_reason,
-            response_id=_whole(self._id) if self._id else None,
-            response_model=_whole(self._model) if self._model else None,
+            response_id=with_whole_characters(self._id) if self._id else None,
+            response_model=with_whole_characters(self._model) if self._model else None,
             usage=self._usage,
         )
 
@@ -148,11 +151,6 @@ def _written_call(text: str, names: Collection[str]) -> _Call | None:
         return None
     arguments = value.get("arguments", value.get("parameters", {}))
     return _Call(name=value["name"], arguments=[arguments if isinstance(arguments, str) else json.dumps(arguments)])
-
-
-def _whole(text: str) -> str:
-    """``text`` with the halves of surrogate pairs joined, and lone ones replaced by U+FFFD."""
-    return text if text.isascii() else text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
 
 
 def _count(value: Any) -> int | None:

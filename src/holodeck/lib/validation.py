@@ -25,6 +25,7 @@ __all__ = [
     "sanitize_tool_output",
     "shorten",
     "terminal_safe",
+    "with_whole_characters",
 ]
 
 MAX_MESSAGE_CHARS: Final = 10_000
@@ -55,6 +56,16 @@ def exportable(text: str) -> str:
     A lone surrogate makes the OTLP encoder drop the whole batch that it stands in.
     """
     return text if text.isascii() else _SURROGATES.sub("\ufffd", text)
+
+
+def with_whole_characters(text: str) -> str:
+    """``text`` with the two halves of a surrogate pair joined to their character, and what is still alone made :func:`exportable`.
+
+    JSON may spell a character as a pair of escapes, and a stream may cut it between them.
+    """
+    if text.isascii():
+        return text
+    return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
 
 
 def shorten(text: str, limit: int) -> str:
