@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import asyncio
+import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from holodeck import Session
+from holodeck import Session, load_agent
 from holodeck.models.tool_execution import ToolExecution, ToolStatus
+from holodeck.recording import record, replay
+from holodeck.tools.mcp_content import offered_name
 from support.scripts import call, scripted_agent, talk
 from support.telemetry import MemoryTelemetry
 
@@ -98,13 +102,81 @@ def test_a_turn_that_is_stopped_at_the_question(tmp_path: Path) -> None:
     talk(_agent(tmp_path, "careful"), body)
 
 
-@pytest.mark.parametrize(
-    ("tool", "asks"), [("careful", True), ("lookup", False), ("files-read", True), ("files", False), ("careful-x", False)]
-)
-def test_which_tools_need_it(tmp_path: Path, tool: str, asks: bool) -> None:
-    """A tool by its name, every tool of a server by the server's."""
-    server = {"name": "files", "type": "mcp", "command": "true", "approval": "ask"}
-    from holodeck import load_agent
+_SERVER = Path(__file__).parents[1] / "tools" / "mcp_example_server.py"
 
-    agent = load_agent(scripted_agent(tmp_path, {"text": "x"}, tools=[_TOOL, server]), environ={"PATH": "/usr/bin:/bin"})
-    assert agent.needs_approval(tool) is asks
+
+def _server(name: str, approval: str) -> dict[str, Any]:
+    return {"name": name, "type": "mcp", "command": sys.executable, "args": [str(_SERVER), "stdio"], "approval": approval}
+
+
+def test_which_tools_need_it(tmp_path: Path) -> None:
+    """A tool by its name and every tool of a server by the server's, also where its name is cut; the name of another proves nothing."""
+    long = "s" * 58
+    servers = [_server("a", "ask"), _server("a-b", "auto"), _server(long, "ask")]
+    path = scripted_agent(tmp_path, {"text": "x"}, tools=[_TOOL, *servers])
+
+    async def body(session: Session, _memory: MemoryTelemetry) -> None:
+        agent = session.agent
+        asks = {spec.name for spec in agent.toolbox.specs if agent.needs_approval(spec.name)}
+        offered = {offered_name(name, "ok", ()) for name in ("a", "a-b", long)}
+        assert offered < {spec.name for spec in agent.toolbox.specs}
+        assert offered & asks == {"a-ok", offered_name(long, "ok", ())}
+        assert "careful" in asks
+        assert not asks & {"lookup", "a-b-ok", "a", "careful-x"}
+
+    talk(path, body)
+
+
+@pytest.mark.parametrize("name", ["files", "s" * 58])
+def test_it_is_asked_for_in_a_replay_too(tmp_path: Path, name: str) -> None:
+    """With the recording's results instead of a server, the same tools need it."""
+    tool = offered_name(name, "ok", ())
+    path = scripted_agent(tmp_path, {"tool_calls": [call(tool, text="x")]}, {"text": "done"}, tools=[_server(name, "ask")])
+    asked = []
+
+    async def approve(execution: ToolExecution) -> bool:
+        asked.append(execution.tool_name)
+        return True
+
+    async def run(*, again: bool) -> None:
+        agent = load_agent(path, environ={"PATH": "/usr/bin:/bin"}, model=f"scripted/{tmp_path}/recording.yaml" if again else None)
+        recorder = None if again else record(agent, tmp_path / "recording.yaml")
+        if again:
+            replay(agent, tools=True)
+        async with agent, Session(agent, approve=approve) as session:
+            result = await session.send("hi")
+            assert result.tool_calls[0].result == "x"
+        if recorder is not None:
+            recorder.save()
+
+    asyncio.run(run(again=False))
+    asyncio.run(run(again=True))
+    assert asked == [tool, tool]
+
+
+async def _raises(_: ToolExecution) -> bool:
+    raise OSError("the canary")
+
+
+async def _hums(_: ToolExecution) -> Any:
+    return "no"
+
+
+def _plain(_: ToolExecution) -> bool:
+    return True
+
+
+@pytest.mark.parametrize(("approve", "why"), [(_raises, "OSError"), (_hums, "denied by the user"), (_plain, "TypeError")])
+def test_a_question_that_fails_is_a_no(tmp_path: Path, approve: Any, why: str) -> None:
+    """Whatever goes wrong while a person is asked: the tool is not run, the model is told, and its siblings and the turn go on."""
+
+    async def body(session: Session, memory: MemoryTelemetry) -> None:
+        session.approve = approve
+        result = await session.send("hi")
+        assert result.error is None
+        assert [c.status.value for c in result.tool_calls] == ["success", "failed"]
+        assert why in (result.tool_calls[1].error_message or "")
+        assert ("denied", "denied", "ERROR") in _tool_spans(memory)
+        assert "canary" not in str([s.to_json() for s in memory.spans])
+
+    talk(_agent(tmp_path, "lookup", "careful"), body)

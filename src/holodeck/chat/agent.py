@@ -10,7 +10,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
 from holodeck.backends import Backend, create_backend
-from holodeck.models.agent import AgentConfig, McpTool, PromptTool
+from holodeck.models.agent import AgentConfig, PromptTool
 from holodeck.models.llm import LLMConfig
 from holodeck.models.observability import TelemetrySettings
 from holodeck.tools import Toolbox
@@ -19,9 +19,6 @@ if TYPE_CHECKING:
     from holodeck.telemetry import DeliveryReport, Telemetry
 
 __all__ = ["Agent"]
-
-_SURE_OF_NAME = 57
-"""Characters of an offered name that are never replaced by its hash."""
 
 
 class Agent:
@@ -69,13 +66,15 @@ class Agent:
             config.tools, directory, agent_file=file, line_of=line_of, traceparent=_traceparent(), on_progress=on_progress
         )
         self._opening: asyncio.Lock | None = None
-        self._is_open = False
+        self.is_open, self._is_shut_down = False, False
 
     _telemetry: Telemetry | None
+    is_open: bool
+    """Whether it can be talked to: :meth:`open` has succeeded, and :meth:`close` was not called since."""
 
     @property
     def telemetry(self) -> Telemetry:
-        """The agent's telemetry, made on first use."""
+        """The agent's telemetry, made on first use; of an agent that is closed, what has become of it."""
         if self._telemetry is None:
             self._telemetry = self._make_telemetry()
         return self._telemetry
@@ -98,11 +97,9 @@ class Agent:
         return self.backend if model is None else self._others[id(model)]
 
     def needs_approval(self, tool: str) -> bool:
-        """Whether the tool that is offered as ``tool`` runs only once the user has allowed it."""
-        named = [t for t in self.config.tools if t.name == tool and not isinstance(t, McpTool)]
-        # A long name is cut when it is offered: what is left of the server's decides, and in doubt the user is asked.
-        servers = [t for t in self.config.tools if isinstance(t, McpTool) and tool.startswith(f"{t.name}-"[:_SURE_OF_NAME])]
-        return any(t.approval == "ask" for t in named or servers)
+        """Whether the tool that is offered as ``tool`` runs only once the user has allowed it; for a server's tools after :meth:`open`."""
+        owner = self.toolbox.owner(tool)
+        return owner is not None and owner.approval == "ask"
 
     def intercept(self, backend: Callable[[Backend], Backend], toolbox: Callable[[Toolbox], Toolbox]) -> None:
         """Put something between the agent and its models and tools, e.g. what records them; before :meth:`open`.
@@ -116,29 +113,32 @@ class Agent:
         self.toolbox = toolbox(self.toolbox)
 
     async def open(self) -> None:
-        """Load Semantic Kernel and the provider's client, start the MCP servers. Idempotent.
+        """Load Semantic Kernel and the provider's client, start the MCP servers. Idempotent; an agent that was closed can be opened again.
 
         Raises:
             ConfigError: Something cannot be used; nothing is left half started.
         """
         self._opening = self._opening or asyncio.Lock()
         async with self._opening:
-            if self._is_open:
+            if self.is_open:
                 return
+            if self._is_shut_down:
+                self._telemetry, self._is_shut_down = None, False  # what has been shut down records nothing any more
             try:
                 await asyncio.gather(self.toolbox.open(), *(b.open() for b in (self.backend, *self._others.values())))
                 await asyncio.to_thread(lambda: self.telemetry)
             except BaseException:
                 await self._release()
                 raise
-            self._is_open = True
+            self.is_open = True
 
     async def close(self) -> DeliveryReport | None:
         """End MCP servers and clients, then export what is left; None if telemetry was never used. Idempotent, bounded."""
-        self._is_open = False
+        self.is_open = False
         if self._telemetry is None:
             await self._release()
             return None
+        self._is_shut_down = True
         # Side by side: each has a bound of its own, and leaving has one for both.
         report, _ = await asyncio.gather(asyncio.to_thread(self._telemetry.shutdown), self._release())
         return report

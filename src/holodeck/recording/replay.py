@@ -10,11 +10,12 @@ from holodeck.backends import Backend
 from holodeck.backends.base import endpoint_of
 from holodeck.backends.script import RecordedModel, Script, ScriptedCall
 from holodeck.errors import SettingError, ToolError
-from holodeck.models.agent import McpTool, PromptTool
+from holodeck.models.agent import McpTool, PromptTool, ToolConfig
 from holodeck.models.exchange import ModelEndpoint
 from holodeck.models.tool_execution import ToolSpec
 from holodeck.recording.taps import OtherBackend, OtherToolbox
 from holodeck.tools import CallContext, Toolbox
+from holodeck.tools.mcp_content import may_be_offered_as
 
 if TYPE_CHECKING:
     from holodeck.chat import Agent
@@ -70,7 +71,7 @@ class _ReplayedTools(OtherToolbox):
         super().__init__(inner)
         config = agent.config.tools
         self._script, self._prompts = script, {tool.name for tool in config if isinstance(tool, PromptTool)}
-        self._mcp = [tool.name for tool in config if isinstance(tool, McpTool)]
+        self._mcp = [tool for tool in config if isinstance(tool, McpTool)]
         self._results: dict[str, list[ScriptedCall]] = {}
         for call in (call for reply in script.replies for call in reply.tool_calls if call.result is not None or call.error is not None):
             self._results.setdefault(_key(call.name, call.arguments if call.raw is None else call.raw), []).append(call)
@@ -83,11 +84,20 @@ class _ReplayedTools(OtherToolbox):
     def specs(self) -> list[ToolSpec]:
         """The tools of the agent file; those of MCP servers as they were recorded."""
         recorded = self._script.recorded.tools if self._script.recorded else []
-        offered = {tool.name: tool for tool in recorded if any(tool.name.startswith(f"{name}-") for name in self._mcp)}
+        offered = {tool.name: tool for tool in recorded if self._server(tool.name)}
         own = {tool.name: tool for tool in self._inner.specs}
         order = [tool.name for tool in recorded if tool.name in own or tool.name in offered]
         names = dict.fromkeys([*order, *own])
         return [own.get(name) or offered[name] for name in names]
+
+    def owner(self, name: str) -> ToolConfig | None:
+        """The entry of the agent file that the tool comes from."""
+        return self._inner.owner(name) or self._server(name)
+
+    def _server(self, tool: str) -> McpTool | None:
+        # No server was started that could say so: the longest name with which the tool's can begin.
+        fitting = [server for server in self._mcp if may_be_offered_as(server.name, tool)]
+        return max(fitting, key=lambda server: len(server.name), default=None)
 
     async def call(self, name: str, arguments: str | Mapping[str, Any] | None, context: CallContext) -> str:
         """The recorded result.

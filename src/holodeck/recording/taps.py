@@ -9,6 +9,7 @@ from holodeck.backends import Backend
 from holodeck.backends.expectation import request_of
 from holodeck.backends.reply import ReplyBuilder
 from holodeck.errors import BackendError, ToolError
+from holodeck.models.agent import ToolConfig
 from holodeck.models.exchange import ModelEndpoint
 from holodeck.models.tool_execution import ToolSpec
 from holodeck.tools import CallContext, Toolbox
@@ -111,6 +112,10 @@ class OtherToolbox(Toolbox):
     def spec(self, name: str) -> ToolSpec | None:
         """The tool of that name."""
         return next((spec for spec in self.specs if spec.name == name), None)
+
+    def owner(self, name: str) -> ToolConfig | None:
+        """The entry of the agent file that the tool comes from."""
+        return self._inner.owner(name)
 
     async def call(self, name: str, arguments: str | Mapping[str, Any] | None, context: CallContext) -> str:
         """Call a tool of the inner toolbox."""

@@ -52,6 +52,7 @@ class Loader:
         self._directory = directory
         self._files: dict[Path, ModuleType] = {}
         self._paths: set[str] = set()
+        self._is_closed = False
 
     def from_file(self, file: Path, function: str, place: Place) -> Callable[..., Any]:
         """The callable ``function`` of a Python file.
@@ -76,9 +77,22 @@ class Loader:
             module = importlib.import_module(module_name)
         return _callable_in(module, attribute, f"module {module_name}", place)
 
-    def close(self) -> None:
-        """Takes back what was added to ``sys.path`` and ``sys.modules``; what was loaded goes on working."""
+    def open(self) -> None:
+        """Puts back what :meth:`close` took away."""
         with _lock:
+            if not self._is_closed:
+                return
+            self._is_closed, entries, self._paths = False, self._paths, set()
+            sys.modules.update({module.__name__: module for module in self._files.values()})
+            for entry in entries:
+                self._add_entry(entry)
+
+    def close(self) -> None:
+        """Takes back what was added to ``sys.path`` and ``sys.modules``; what was loaded goes on working. Idempotent."""
+        with _lock:
+            if self._is_closed:
+                return
+            self._is_closed = True
             for module in self._files.values():
                 sys.modules.pop(module.__name__, None)
             for entry in self._paths:
@@ -87,7 +101,6 @@ class Loader:
                     _hide(entry)
                     _neighbours.pop(entry, None)
                     del _entries[entry]
-            self._files, self._paths = {}, set()
 
     def _load(self, path: Path, shown: str, place: Place) -> ModuleType:
         _check_readable(path, shown, self._directory, place)

@@ -14,9 +14,11 @@ if TYPE_CHECKING:
 
     from mcp.types import CallToolResult
 
-__all__ = ["offered_name", "result_text"]
+__all__ = ["may_be_offered_as", "offered_name", "result_text"]
 
 _MAX_NAME: Final = 64
+_UNCUT: Final = _MAX_NAME - 7
+"""Characters of a name that a hash never replaces."""
 _NOT_IN_NAMES: Final = re.compile(r"[^A-Za-z0-9_-]")
 
 
@@ -31,7 +33,12 @@ def offered_name(server: str, tool: str, taken: Container[str]) -> str:
     if len(name) <= _MAX_NAME and name not in taken:
         return name
     digest = hashlib.sha256(whole.encode("utf-8", "replace")).hexdigest()[:6]
-    return f"{name[: _MAX_NAME - 7]}-{digest}"
+    return f"{name[:_UNCUT]}-{digest}"
+
+
+def may_be_offered_as(server: str, name: str) -> bool:
+    """Whether ``name`` may be what a tool of ``server`` is offered as; for those who cannot ask the server."""
+    return name.startswith(f"{server}-"[:_UNCUT])
 
 
 def result_text(result: CallToolResult) -> str:

@@ -54,7 +54,7 @@ class Toolbox:
         traceparent: str | None = None,
         on_progress: Callable[[str], None] | None = None,
     ) -> None:
-        self._directory = directory.absolute()
+        self._directory, self._configs = directory.absolute(), tools
         self._loader = Loader(self._directory)
         self._places = [Place(agent_file, f"tools[{index}]", line_of) for index in range(len(tools))]
         self._traceparent, self._on_progress = traceparent, on_progress
@@ -73,13 +73,14 @@ class Toolbox:
         assert isinstance(config, McpTool)
         return McpServer(config, self._directory, place, self._traceparent, self._on_progress)
 
-    def _by_name(self) -> dict[str, Tool]:
-        tools: dict[str, Tool] = {}
-        for entry, place in zip(self._entries, self._places, strict=True):
+    def _by_name(self) -> dict[str, tuple[Tool, ToolConfig]]:
+        """Each tool by the name under which it is offered, with the entry of the agent file that it comes from."""
+        tools: dict[str, tuple[Tool, ToolConfig]] = {}
+        for entry, config, place in zip(self._entries, self._configs, self._places, strict=True):
             for tool in entry.tools if isinstance(entry, McpServer) else [entry]:
                 if tool.spec.name in tools:
                     raise place.at("name").error(f"two tools would be offered as {tool.spec.name!r}: rename one")
-                tools[tool.spec.name] = tool
+                tools[tool.spec.name] = tool, config
         return tools
 
     @property
@@ -94,11 +95,12 @@ class Toolbox:
         await self.close()
 
     async def open(self) -> None:
-        """Starts all MCP servers side by side, each within the ``timeout`` of its tool.
+        """Starts all MCP servers side by side, each within the ``timeout`` of its tool; also after :meth:`close`.
 
         Raises:
             AgentFileError: One did not start (the first in the file, if several failed); whatever was started is stopped again.
         """
+        self._loader.open()
         starts = [asyncio.create_task(server.open()) for server in self._servers]
         try:
             if starts:
@@ -125,12 +127,15 @@ class Toolbox:
     @property
     def specs(self) -> list[ToolSpec]:
         """All tools as they are offered to a model, in the order of the agent file; those of MCP servers after :meth:`open`."""
-        return [tool.spec for tool in self._tools.values()]
+        return [tool.spec for tool, _ in self._tools.values()]
 
     def spec(self, name: str) -> ToolSpec | None:
         """The tool that is offered as ``name``, or None."""
-        tool = self._tools.get(name)
-        return tool.spec if tool else None
+        return self._tools[name][0].spec if name in self._tools else None
+
+    def owner(self, name: str) -> ToolConfig | None:
+        """The entry of the agent file that the tool offered as ``name`` comes from, or None; a server's tools after :meth:`open`."""
+        return self._tools[name][1] if name in self._tools else None
 
     async def call(self, name: str, arguments: str | Mapping[str, Any] | None, context: CallContext) -> str:
         """Runs a tool.
@@ -150,10 +155,10 @@ class Toolbox:
             ToolError: The tool failed; ``__cause__`` is the exception that it raised, if any.
             asyncio.CancelledError: The caller was cancelled; the tool is, too.
         """
-        tool = self._tools.get(name)
-        if tool is None:
+        if name not in self._tools:
             known = shorten(", ".join(self._tools), 1000) or "none"
             raise ToolRefused(f"There is no tool {shorten(exportable(name), 100)!r}. Tools: {known}.")
+        tool, _ = self._tools[name]
         try:
             return await tool.call(parse_arguments(arguments), context)
         except ToolError:
