@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import re
+import sys
 from pathlib import Path
 
 import pytest
@@ -11,8 +12,8 @@ import pytest
 from holodeck import Session, load_agent
 from holodeck.errors import AgentFileError, InputError, SessionError
 from holodeck.models.chat import SessionState
-from holodeck.tools.mcp_content import offered_name
-from support.scripts import conversation, scripted_agent, talk, usage
+from holodeck.models.events import TurnFinished
+from support.scripts import call, conversation, scripted_agent, talk, usage
 from support.telemetry import MemoryTelemetry
 
 ENVIRON = {"PATH": "/usr/bin:/bin"}
@@ -169,11 +170,67 @@ def test_a_turn_that_is_stopped_before_it_begins_ends(way: str, tmp_path: Path) 
     asyncio.run(run())
 
 
-def test_a_server_with_a_long_name_asks_too(tmp_path: Path) -> None:
-    """approval: ask holds for the tools of an MCP server whose offered names are cut."""
-    name = "s" * 58
-    tool = {"name": name, "type": "mcp", "command": "true", "approval": "ask"}
-    agent = load_agent(scripted_agent(tmp_path, {"text": "hi"}, tools=[tool]), environ=ENVIRON)
-    assert agent.needs_approval(offered_name(name, "delete_all", ()))
-    assert agent.needs_approval(offered_name(name, "rm", ()))
-    assert not agent.needs_approval("lookup")
+def test_a_turn_that_is_stopped_at_once_says_why(tmp_path: Path) -> None:
+    """Also before its first step, and never with the reason of the turn before it."""
+
+    async def body(session: Session, _memory: MemoryTelemetry) -> None:
+        await session.send("hi")
+        turn = asyncio.create_task(session.send("again"))
+        await asyncio.sleep(0)
+        session.cancel("terminated")
+        result = await asyncio.wait_for(turn, 5)
+        assert result.error is not None
+        assert result.error.error_type == "terminated"
+        assert result.number == 2
+        assert (await session.send("again")).number == 2 + (result.trace_id is not None)
+
+    talk(scripted_agent(tmp_path, {"text": "one"}, {"text": "two"}, {"text": "three"}), body)
+
+
+def test_an_agent_that_was_closed_can_be_opened_again(tmp_path: Path) -> None:
+    """The second life records, runs tools that import their neighbours when they are called, and counts from the start."""
+    (tmp_path / "neighbour.py").write_text("WORD = 'hello'\n", encoding="utf-8")
+    late = "import sys\ndef late() -> str:\n    sys.modules.pop('neighbour', None)\n    import neighbour\n    return neighbour.WORD\n"
+    (tmp_path / "late.py").write_text(late, encoding="utf-8")
+    tool = {"name": "late", "type": "function", "file": "late.py", "function": "late"}
+    path = scripted_agent(tmp_path, {"tool_calls": [call("late")]}, {"text": "fine"}, tools=[tool])
+    lines = tmp_path / "trace.jsonl"
+
+    async def run() -> None:
+        agent = load_agent(path, environ=ENVIRON, trace_file=lines)
+        for life in (1, 2, 3):
+            async with agent, Session(agent) as session:
+                result = await session.send("hi")
+            assert result.tool_calls[0].result == "hello"
+            assert lines.read_text(encoding="utf-8").count('"invoke_agent support"') == life
+
+    asyncio.run(run())
+    assert str(tmp_path) not in sys.path
+
+
+def test_a_session_on_a_closed_agent_says_so(tmp_path: Path) -> None:
+    """Nothing is asked, and once the agent is open again the session goes on."""
+
+    async def run() -> None:
+        agent = load_agent(scripted_agent(tmp_path, {"text": "fine"}), environ=ENVIRON)
+        async with agent, Session(agent) as session:
+            await agent.close()
+            with pytest.raises(SessionError, match="the agent is closed"):
+                await session.send("hi")
+            await agent.open()
+            assert (await session.send("hi")).error is None
+
+    asyncio.run(run())
+
+
+def test_a_call_by_hand_may_be_longer_than_a_message(tmp_path: Path) -> None:
+    """The tool gets all of it."""
+
+    async def body(session: Session, _memory: MemoryTelemetry) -> None:
+        async for event in session.call_tool("lookup", {"order_id": "x" * 20_000}):
+            if isinstance(event, TurnFinished):
+                result = event.result
+        assert result.error is None
+        assert "x" * 20_000 in (result.tool_calls[0].result or "")
+
+    talk(scripted_agent(tmp_path, {"text": "fine"}), body)

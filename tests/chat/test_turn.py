@@ -15,6 +15,9 @@ from holodeck.models.chat import MessageRole
 from holodeck.models.events import TextDelta, ToolFinished, ToolStarted, TurnFinished, TurnResult
 from holodeck.models.token_usage import TokenUsage
 from holodeck.models.tool_execution import ToolStatus
+from holodeck.telemetry.gate import Gate
+from support.model_replies import Call, Reply
+from support.model_server import ModelServer
 from support.scripts import call, scripted_agent, talk, usage
 from support.telemetry import MemoryTelemetry
 
@@ -148,7 +151,8 @@ def test_a_failed_tool_is_an_error_span_and_the_model_is_told(wanted: dict[str, 
         assert execution.error_message
         told = session.chat.history.messages[2].items[0].result
         assert told == f"Error: {execution.error_message}"
-        span = memory.span(f"execute_tool {wanted['name']}")
+        known = wanted["name"] if wanted["name"] != "unknown_tool" else "_OTHER"
+        span = memory.span(f"execute_tool {known}")
         assert (span.status.status_code.name, span.attributes["error.type"]) == ("ERROR", error_type)
         assert span.attributes["holodeck.tool.status"] == "failed"
         assert names(memory)[0][1] == "UNSET"
@@ -367,6 +371,89 @@ def test_a_prompt_tool_asks_the_model_under_its_own_span(tmp_path: Path) -> None
         assert result.model_requests == 3
         assert names(memory)[0][2][1] == ["execute_tool shorten", "UNSET", [["chat script", "UNSET", []]]]
         assert result.tool_calls[0].result == "short"
+
+    talk(path, body)
+
+
+def _prompted_agent(directory: Path, model: dict[str, Any]) -> Path:
+    tool = {"name": "ask", "type": "prompt", "template": "{{text}}", "timeout": 0.4, "model": model}
+    return scripted_agent(directory, {"tool_calls": [call("ask", text="slowly")]}, {"text": "too slow"}, tools=[tool])
+
+
+@pytest.mark.parametrize("provider", ["scripted", "openai", "anthropic", "ollama"])
+def test_a_prompt_tool_that_takes_too_long_is_a_timeout_on_every_span(tmp_path: Path, provider: str) -> None:
+    """The request that the tool's own bound stopped says so; it was not cancelled by anybody."""
+    with ModelServer() as server:
+        server.reply(Reply(text="one two three", chunk_delay=0.3))
+        (tmp_path / "slow.yaml").write_text("replies: [{text: one two three, chunk_delay: 0.3}]", encoding="utf-8")
+        models = {
+            "scripted": {"script": str(tmp_path / "slow.yaml")},
+            "openai": {"name": "m", "endpoint": server.url, "api_key": "k"},
+            "anthropic": {"name": "m", "endpoint": server.base_url, "api_key": "k"},
+            "ollama": {"name": "m", "endpoint": server.base_url},
+        }
+
+        async def body(session: Session, memory: MemoryTelemetry) -> None:
+            result = await session.send("hi")
+            assert result.message is not None
+            assert result.message.content == "too slow"
+            (asked,) = [s for s in memory.spans if s.parent and s.parent.span_id == memory.span("execute_tool ask").context.span_id]
+            assert asked.attributes["gen_ai.operation.name"] == "chat"
+            assert asked.attributes["error.type"] == memory.span("execute_tool ask").attributes["error.type"] == "timeout"
+
+        talk(_prompted_agent(tmp_path / "agent", {"provider": provider, **models[provider]}), body)
+
+
+def test_a_tool_that_the_model_made_up_names_neither_span_nor_metric(tmp_path: Path) -> None:
+    """Its name is the model's text: a fixed name stands for it, and the name itself only where content is captured."""
+    path = scripted_agent(tmp_path, {"tool_calls": [call("the-canary")]}, {"text": "fine"})
+
+    async def shut(session: Session, memory: MemoryTelemetry) -> None:
+        result = await session.send("hi")
+        assert result.tool_calls[0].tool_name == "the-canary"
+        assert memory.span("execute_tool _OTHER").attributes["gen_ai.tool.name"] == "_OTHER"
+        assert "canary" not in str([s.to_json() for s in memory.spans]) + str(memory.metrics())
+
+    async def opened(session: Session, memory: MemoryTelemetry) -> None:
+        await session.send("hi")
+        assert memory.span("execute_tool _OTHER").attributes["holodeck.tool.name_original"] == "the-canary"
+        assert "canary" not in str(memory.metrics())
+
+    talk(path, shut)
+    talk(path, opened, capture_content=True)
+
+
+@pytest.mark.parametrize("name", ["", "\x1b[31m", " "])
+def test_a_tool_call_without_a_name_is_refused(tmp_path: Path, name: str) -> None:
+    """The model is told, and the turn goes on."""
+    with ModelServer() as server:
+        server.reply(Reply(tool_calls=[Call(name, {})]), Reply(text="fine"))
+        model = {"provider": "openai", "name": "m", "endpoint": server.url}
+        path = scripted_agent(tmp_path, model=model)
+
+        async def body(session: Session, memory: MemoryTelemetry) -> None:
+            result = await session.send("hi")
+            assert result.error is None
+            assert result.tool_calls[0].tool_name
+            assert "There is no tool" in (result.tool_calls[0].error_message or "")
+
+        talk(path, body)
+
+
+def test_telemetry_that_fails_ends_the_turn_and_not_the_session(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """No span stays open, the history is as it was, and the next turn is fine."""
+    path = scripted_agent(tmp_path, {"text": "fine"})
+
+    async def body(session: Session, memory: MemoryTelemetry) -> None:
+        with monkeypatch.context() as broken:
+            broken.setattr(Gate, "structure", lambda *_: 1 / 0)
+            result = await session.send("hi")
+        assert result.error is not None
+        assert result.error.error_type == "ZeroDivisionError"
+        assert roles(session) == []
+        assert memory.span("invoke_agent support").attributes["error.type"] == "ZeroDivisionError"
+        assert (await session.send("hi")).error is None
+        assert not trace.get_current_span().get_span_context().is_valid
 
     talk(path, body)
 

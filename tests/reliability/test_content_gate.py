@@ -228,7 +228,8 @@ def test_a_lone_surrogate_from_anywhere_does_not_cost_the_batch(tmp_path: Path) 
     """In an exception, in model JSON and as bytes on the command line: the other spans arrive, the value becomes U+FFFD."""
     (tmp_path / "tools.py").write_text('def odd() -> str:\n    raise ValueError("\\ud83e")\n', encoding="utf-8")
     with OtlpReceiver() as receiver, ModelServer() as server:
-        server.reply(Reply(text="a\ud83eb", tool_calls=[Call("odd", {}, id="c\ud83e")]), Reply(text="fine", id="r\ud83e"))
+        calls = [Call("odd", {}, id="c\ud83e"), Call("e\ud83e", {})]
+        server.reply(Reply(text="a\ud83eb", tool_calls=calls), Reply(text="c\ud83ed", id="r\ud83e"))
         data = {
             "name": "weather bot/é",
             "model": {"provider": "openai", "name": "m", "endpoint": server.url},
@@ -237,6 +238,10 @@ def test_a_lone_surrogate_from_anywhere_does_not_cost_the_batch(tmp_path: Path) 
         (tmp_path / "agent.yaml").write_text(yaml.safe_dump(data, allow_unicode=True), encoding="utf-8")
         env = {"OTEL_EXPORTER_OTLP_ENDPOINT": receiver.http_url, "OTEL_SERVICE_NAME": "odd\udcff"}
         done = run(["chat", tmp_path / "agent.yaml", "--observability", "--capture-content", "-m", "go", "-m", "\udcfe"], env=env)
+        assert done.out == "a\ufffdb\n\nc\ufffdd\n"
         assert done.code == 1  # the second message is refused
-        assert receiver.tree() == ("invoke_agent weather bot/é", [("chat m", []), ("execute_tool odd", []), ("chat m", [])])
+        tools = [("execute_tool odd", []), ("execute_tool _OTHER", [])]
+        assert receiver.tree() == ("invoke_agent weather bot/é", [("chat m", []), *tools, ("chat m", [])])
+        root = next(span for span in receiver.spans if span.name.startswith("invoke_agent"))
+        assert "error.type" not in root.attributes
         assert "Traceback" not in done.err

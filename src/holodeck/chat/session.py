@@ -15,9 +15,9 @@ from holodeck.backends.history import new_history, rewind
 from holodeck.chat.agent import Agent
 from holodeck.chat.turn import Approve, Turn
 from holodeck.errors import SessionError
-from holodeck.lib.validation import ValidationPipeline
+from holodeck.lib.validation import MAX_MESSAGE_CHARS, ValidationPipeline, shorten
 from holodeck.models.chat import ChatSession, Message, MessageRole, SessionState
-from holodeck.models.events import TurnError, TurnEvent, TurnFinished, TurnResult
+from holodeck.models.events import TurnEvent, TurnFinished, TurnResult
 from holodeck.models.exchange import ToolCall
 
 if TYPE_CHECKING:
@@ -171,49 +171,44 @@ class Session:
         """
         self._check_ready()
         call = ToolCall(id=f"call_{uuid4().hex[:12]}", name=name, arguments=json.dumps(dict(arguments), default=str))
-        message = Message(role=MessageRole.USER, content=f"/call {name} {call.arguments}")
+        # The arguments stand on the tool's span, whole: a message has a limit, a call by hand has none.
+        message = Message(role=MessageRole.USER, content=shorten(f"/call {name} {call.arguments}", MAX_MESSAGE_CHARS))
         async with aclosing(self._events(message, lambda turn: turn.call(call))) as events:
             async for event in events:
                 yield event
 
     async def _events(self, message: Message, work: Callable[[Turn], Coroutine[Any, Any, TurnResult]]) -> AsyncGenerator[TurnEvent, None]:
         events: asyncio.Queue[TurnEvent | None] = asyncio.Queue()
-        task = self._task = asyncio.create_task(self._run(message, work, events))
+        turn = self._turn = Turn(self.agent, self.chat, self._turns + 1, message, events.put_nowait, self._previous, self.approve)
+        task = self._task = asyncio.create_task(self._run(turn, work))
         task.add_done_callback(lambda _: events.put_nowait(None))  # also for a task that is cancelled before it begins
         try:
             while (event := await events.get()) is not None:
                 yield event
-            yield TurnFinished(self._never_begun() if task.cancelled() else await task)
+            yield TurnFinished(turn.never_begun() if task.cancelled() else await task)
         finally:
             if not task.done():
                 task.cancel()
                 await asyncio.wait([task])
 
-    async def _run(
-        self, message: Message, work: Callable[[Turn], Coroutine[Any, Any, TurnResult]], events: asyncio.Queue[TurnEvent | None]
-    ) -> TurnResult:
+    async def _run(self, turn: Turn, work: Callable[[Turn], Coroutine[Any, Any, TurnResult]]) -> TurnResult:
         self._turns += 1
-        turn = Turn(self.agent, self.chat, self._turns, message, events.put_nowait, self._previous, self.approve)
-        self._turn = turn
         result = await work(turn)
         self._previous = turn.context
         if self.chat.message_count >= self.max_messages:
             self.chat.terminate()
         return result
 
-    def _never_begun(self) -> TurnResult:
-        error = TurnError(error_type="cancelled", message="stopped before it began: the message is forgotten")
-        return TurnResult(number=self._turns + 1, error=error, interrupted=True)
-
     def _check_ready(self) -> None:
         if self.state is not SessionState.ACTIVE:
             raise SessionError(f"the session is {self.state.value}, not active")
+        if not self.agent.is_open:
+            raise SessionError("the agent is closed: open it again")
         if self._task is not None and not self._task.done():
             raise SessionError("a turn is running: wait for it, or cancel it")
 
     def cancel(self, reason: str = "cancelled") -> None:
         """Stop the running turn, if there is one; ``reason`` becomes ``error.type`` on its open spans."""
-        if self._task is not None and not self._task.done():
-            if self._turn is not None:
-                self._turn.stop_reason = reason
-            self._task.cancel(reason)
+        if self._task is not None and self._turn is not None and not self._task.done():
+            self._turn.stop_reason = reason
+            self._task.cancel()

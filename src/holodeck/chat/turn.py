@@ -18,7 +18,7 @@ from holodeck.backends import Backend, pricing
 from holodeck.backends.history import add_reply, add_results, as_messages, new_history, rewind
 from holodeck.backends.reply import ReplyBuilder
 from holodeck.chat.agent import Agent
-from holodeck.errors import BackendError, HoloDeckError, ToolDenied, ToolError
+from holodeck.errors import BackendError, HoloDeckError, ToolDenied, ToolError, ToolTimeout
 from holodeck.lib.validation import shorten, terminal_safe
 from holodeck.models.chat import ChatSession, Message, MessageRole
 from holodeck.models.cost import RequestUsage
@@ -43,6 +43,7 @@ Approve = Callable[[ToolExecution], Awaitable[bool]]
 _log = logging.getLogger(__name__)
 _STOPPED = "stopped by the user"
 _DENIED = "denied by the user"
+_NAMELESS = "(no name)"
 
 
 @dataclass
@@ -102,9 +103,9 @@ class Turn:
     async def run(self) -> TurnResult:
         """Run the turn to its end; a failure or a cancellation is part of the result, not raised."""
         before = len(self._history.messages)
-        self._history.add_user_message(self._message.content)
 
         async def converse(span: TurnRecorder) -> TurnResult:
+            self._history.add_user_message(self._message.content)
             await self._rounds(span)
             return self._answered(before)
 
@@ -120,20 +121,31 @@ class Turn:
 
         return await self._recorded(len(self._history.messages), use)
 
+    def never_begun(self) -> TurnResult:
+        """The result of a turn that was stopped before its first step: nothing was recorded, and the history is as it was."""
+        failure = TurnError(error_type=self.stop_reason, message="stopped before it began: the message is forgotten")
+        return self._result(error=failure, interrupted=True)
+
     async def _recorded(self, before: int, work: Callable[[TurnRecorder], Awaitable[TurnResult]]) -> TurnResult:
-        with self._agent.telemetry.turn(self._session, self._number, self._message, self._previous) as span:
-            self.context = span.context
-            try:
-                result = await work(span)
-            except asyncio.CancelledError:
-                span.failed(self._stopped())
-                result = self._interrupted(before)
-            except Exception as error:  # noqa: BLE001 - a turn that fails must not end the session
-                span.failed(error)
-                result = self._failed(error, before)
-            result = result.model_copy(update={"trace_id": span.trace_id if span.recording else None})
-            span.finished(result)
-            self._say(result)
+        try:
+            with self._agent.telemetry.turn(self._session, self._number, self._message, self._previous) as span:
+                return await self._in_span(span, before, work)
+        except Exception as error:  # noqa: BLE001 - telemetry that fails must not end the session either
+            return self._failed(error, before)
+
+    async def _in_span(self, span: TurnRecorder, before: int, work: Callable[[TurnRecorder], Awaitable[TurnResult]]) -> TurnResult:
+        self.context = span.context
+        try:
+            result = await work(span)
+        except asyncio.CancelledError:
+            span.failed(self._stopped())
+            result = self._interrupted(before)
+        except Exception as error:  # noqa: BLE001 - a turn that fails must not end the session
+            span.failed(error)
+            result = self._failed(error, before)
+        result = result.model_copy(update={"trace_id": span.trace_id if span.recording else None})
+        span.finished(result)
+        self._say(result)
         return result
 
     def _say(self, result: TurnResult) -> None:
@@ -171,7 +183,8 @@ class Turn:
                 await backend.ask(history, tools, builder, self._on_chunk(recorder, shown=shown), str(self._session.session_id))
                 answered = True
             except asyncio.CancelledError as error:
-                raise self._stopped() from error
+                # A prompt tool that took too long is cancelled by its own bound, and not by whoever stops the turn.
+                raise (error if error.args == (ToolTimeout.error_type,) else self._stopped()) from error.__cause__
             finally:
                 reply = builder.reply()
                 recorder.answered(reply)
@@ -212,8 +225,8 @@ class Turn:
         self._done.executions += [_execution(call) for call in calls]
 
         async def run(number: int, call: ToolCall) -> None:
-            allowed = await self._allowed(call, first + number)
-            results[number] = await self._run_tool(span, call, first + number, allowed=allowed)
+            denied = await self._denied(call, first + number)
+            results[number] = await self._run_tool(span, call, first + number, denied)
 
         try:
             async with asyncio.TaskGroup() as group:
@@ -223,26 +236,28 @@ class Turn:
             # In call order, and each call has one, also after a cancellation: providers refuse a history with an open call.
             add_results(self._history, [(call, results[number]) for number, call in enumerate(calls)])
 
-    async def _allowed(self, call: ToolCall, place: int) -> bool:
-        """Whether the call may run. The question is asked outside of the tool's span: waiting for a person is no part of its duration."""
-        if not self._agent.needs_approval(call.name) or self._agent.toolbox.spec(call.name) is None:
-            return True
+    async def _denied(self, call: ToolCall, place: int) -> str | None:
+        """Why the call may not run, or None. The question is asked outside of the tool's span: waiting for a person is no part of it."""
+        if not self._agent.needs_approval(call.name):
+            return None
         if self._approve is None:
-            return False
+            return _DENIED
         try:
-            return await self._approve(self._done.executions[place])
+            return None if await self._approve(self._done.executions[place]) is True else _DENIED
         except asyncio.CancelledError as error:
             self._done.executions[place] = self._done.executions[place].failed(_STOPPED)
             raise self._stopped() from error
+        except Exception as error:  # noqa: BLE001 - whatever goes wrong with the question, the answer is no
+            return f"denied: the question for approval failed ({type(error).__name__})"
 
-    async def _run_tool(self, span: TurnRecorder, call: ToolCall, place: int, *, allowed: bool = True) -> str:
+    async def _run_tool(self, span: TurnRecorder, call: ToolCall, place: int, denied: str | None = None) -> str:
         execution = self._done.executions[place].running()
         self._emit(ToolStarted(call.id, execution))
         start = perf_counter()
         with span.tool(call, self._agent.toolbox.spec(call.name)) as recorder:
             try:
-                if not allowed:
-                    raise ToolDenied(_DENIED)
+                if denied is not None:
+                    raise ToolDenied(denied)
                 result = await self._agent.toolbox.call(
                     call.name, call.arguments, self._call_context(span, call.name, recorder.traceparent)
                 )
@@ -338,4 +353,4 @@ def _execution(call: ToolCall) -> ToolExecution:
         parameters = {"arguments": call.arguments}
     if not isinstance(parameters, dict):
         parameters = {"arguments": parameters}
-    return ToolExecution(tool_name=shorten(terminal_safe(call.name), 128), parameters=parameters)
+    return ToolExecution(tool_name=shorten(terminal_safe(call.name), 128) or _NAMELESS, parameters=parameters)

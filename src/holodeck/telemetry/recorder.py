@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, Final, Self
 
 from opentelemetry.context import Context
 from opentelemetry.trace import Span, SpanContext, format_trace_id
@@ -32,17 +32,28 @@ __all__ = ["RequestRecorder", "ToolRecorder", "TurnRecorder"]
 Messages = Sequence[dict[str, Any]]
 Opened = Callable[[Span], None]
 """Told of a span that has just been started and has its first attributes."""
+_UNKNOWN_TOOL: Final = "_OTHER"
+"""As ``http.request.method`` says it of a method that nobody knows: a name of low cardinality."""
 
 
 class _Recorder:
-    """One span: set up by a subclass, ended exactly once, by :meth:`__exit__` at the latest."""
+    """One span: described by a subclass, ended exactly once, by :meth:`__exit__` at the latest."""
 
-    def __init__(self, invocation: GenAIInvocation, gate: Gate) -> None:
-        self._invocation, self._gate = invocation, gate
+    def __init__(self, invocation: GenAIInvocation, gate: Gate, opened: Opened | None) -> None:
+        self._invocation, self._gate, self._opened = invocation, gate, opened
         self._failure: Error | None = None
 
     def __enter__(self) -> Self:
+        try:
+            self._describe()
+        except BaseException as error:
+            self.__exit__(type(error), error, error.__traceback__)
+            raise
         return self
+
+    def _describe(self) -> None:
+        """Set what is known at the beginning."""
+        raise NotImplementedError
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
         if error is not None:
@@ -56,7 +67,7 @@ class _Recorder:
         """The operation failed: ``error.type`` and a fixed sentence; the exception's own text only while the gate is open."""
         error_type, summary = describe(error)
         text = self._gate.text(str(error)) if not isinstance(error, asyncio.CancelledError) else None
-        self._failure = Error(message=text or summary, type=error_type)
+        self._failure = Error(message=text or summary, type=self._gate.label(error_type))
 
     @property
     def traceparent(self) -> str:
@@ -70,11 +81,11 @@ class _Recorder:
         """Whether anything is recorded at all; False when telemetry is switched off."""
         return self._invocation.span.is_recording()
 
-    def _open(self, opened: Opened | None, first: Mapping[str, str]) -> None:
+    def _open(self, first: Mapping[str, str]) -> None:
         """Set what is known of the span already, and tell ``opened``; otherwise the helper sets it at the end, which a crash never sees."""
-        if opened is not None and self.recording:
+        if self._opened is not None and self.recording:
             self._invocation.span.set_attributes({**first, **self._invocation.attributes})
-            opened(self._invocation.span)
+            self._opened(self._invocation.span)
 
     def _put(self, name: str, value: Any) -> None:
         if value is not None:
@@ -120,13 +131,17 @@ class RequestRecorder(_Recorder):
             server_address=endpoint.address,
             server_port=endpoint.port,
         )
-        super().__init__(invocation, gate)
+        super().__init__(invocation, gate, opened)
+        self._model, self._messages, self._tools = endpoint.config, messages, tools
+
+    def _describe(self) -> None:
+        invocation = self._invocation
         invocation.request_stream = True
-        invocation.temperature, invocation.top_p = endpoint.config.temperature, endpoint.config.top_p
-        invocation.max_tokens = endpoint.config.max_tokens
-        if gate.open:
-            self._put_request(messages(), tools)
-        self._open(opened, {names.CONVERSATION: invocation.conversation_id} if invocation.conversation_id else {})
+        invocation.temperature, invocation.top_p = self._model.temperature, self._model.top_p
+        invocation.max_tokens = self._model.max_tokens
+        if self._gate.open:
+            self._put_request(self._messages(), self._tools)
+        self._open({names.CONVERSATION: invocation.conversation_id} if invocation.conversation_id else {})
 
     def _put_request(self, messages: Messages, tools: Sequence[ToolSpec]) -> None:
         system = [part for m in messages if m["role"] == "system" for part in m["parts"]]
@@ -168,19 +183,35 @@ class RequestRecorder(_Recorder):
 
 
 class ToolRecorder(_Recorder):
-    """An ``execute_tool`` span: one tool execution."""
+    """An ``execute_tool`` span: one tool execution.
+
+    Args:
+        handler: Emits the span.
+        gate: What may enter it.
+        agent: The agent's name.
+        call: What the model called.
+        spec: The tool; None if the agent has no such tool. Then the name is the model's own text: it is content, and no name for a span
+            or a metric.
+        opened: Told of the span.
+    """
 
     _invocation: ToolInvocation
 
     def __init__(
         self, handler: TelemetryHandler, gate: Gate, agent: str, call: ToolCall, spec: ToolSpec | None, opened: Opened | None = None
     ) -> None:
-        invocation = handler.tool(gate.label(call.name), tool_type=spec.type if spec else "function", agent_name=gate.label(agent))
-        super().__init__(invocation, gate)
-        invocation.tool_call_id = gate.identifier(call.id)
-        if spec and spec.description:
-            invocation.tool_description = gate.label(spec.description)
-        self._open(opened, {names.TOOL_CALL_ID: invocation.tool_call_id})
+        name = gate.label(spec.name) if spec else _UNKNOWN_TOOL
+        invocation = handler.tool(name, tool_type=spec.type if spec else "function", agent_name=gate.label(agent))
+        super().__init__(invocation, gate, opened)
+        self._call, self._spec = call, spec
+
+    def _describe(self) -> None:
+        call_id = self._invocation.tool_call_id = self._gate.identifier(self._call.id)
+        if self._spec is None:
+            self._put(names.TOOL_ORIGINAL, self._gate.text(self._call.name))
+        elif self._spec.description:
+            self._invocation.tool_description = self._gate.label(self._spec.description)
+        self._open({names.TOOL_CALL_ID: call_id})
 
     def finished(self, execution: ToolExecution) -> None:
         """How it ended: status, seconds, and (gate open) arguments and result."""
@@ -224,13 +255,15 @@ class TurnRecorder(_Recorder):
             conversation_id=str(session.session_id),
             context=Context(),  # a turn is a trace of its own, whatever span its caller is in
         )
-        super().__init__(invocation, gate)
-        self._handler, self._session, self._opened = handler, session, opened
-        self._put(names.TURN_NUMBER, number)
-        self._put_opening(message)
-        if previous is not None:
-            invocation.span.add_link(previous, {names.LINK_TYPE: "previous_turn"})
-        self._open(opened, {names.CONVERSATION: str(session.session_id)})
+        super().__init__(invocation, gate, opened)
+        self._handler, self._session, self._number, self._message, self._previous = handler, session, number, message, previous
+
+    def _describe(self) -> None:
+        self._put(names.TURN_NUMBER, self._number)
+        self._put_opening(self._message)
+        if self._previous is not None:
+            self._invocation.span.add_link(self._previous, {names.LINK_TYPE: "previous_turn"})
+        self._open({names.CONVERSATION: str(self._session.session_id)})
 
     def _put_opening(self, message: Message) -> None:
         if description := self._session.agent_config.description:

@@ -56,6 +56,7 @@ MESSAGE_LENGTH: Final = "holodeck.message.length"
 ANSWER_LENGTH: Final = "holodeck.answer.length"
 TOOL_STATUS: Final = "holodeck.tool.status"
 TOOL_TIME: Final = "holodeck.tool.execution_time"
+TOOL_ORIGINAL: Final = "holodeck.tool.name_original"
 USAGE_UNAVAILABLE: Final = "holodeck.usage.unavailable"
 LINK_TYPE: Final = "holodeck.link.type"
 TEST_CASE: Final = "holodeck.test.case"
@@ -96,6 +97,13 @@ ATTRIBUTES: Final = (
     Attribute(ANSWER_LENGTH, "int", "Length in characters of the assistant's answer; absent if there is none.", "180", _TURN),
     Attribute(TOOL_STATUS, "string", "Status of the tool execution: success, failed, or denied by the user.", "success", ("execute_tool",)),
     Attribute(TOOL_TIME, "double", "Seconds that the tool ran.", "0.12", ("execute_tool",)),
+    Attribute(
+        TOOL_ORIGINAL,
+        "string",
+        "What the model called where the agent has no such tool (gen_ai.tool.name is then _OTHER); content.",
+        "get_wether",
+        ("execute_tool",),
+    ),
     Attribute(USAGE_UNAVAILABLE, "boolean", "True where the provider reported no token usage.", "true", ("chat", "invoke_agent")),
     Attribute(LINK_TYPE, "string", "What a link between spans means: previous_turn.", "previous_turn", ("link",)),
     Attribute(TEST_CASE, "string", "Name of the test case that the turn is part of.", "asks for an order", ("invoke_agent", "evaluate")),

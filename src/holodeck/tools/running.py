@@ -51,7 +51,7 @@ async def bounded(work: Coroutine[Any, Any, _T], seconds: float, name: str) -> _
         raise
     if done:
         return task.result()
-    await _abandon(task)
+    await _abandon(task, ToolTimeout.error_type)
     raise ToolTimeout(f"{name} did not answer within {seconds:g} s")
 
 
@@ -73,10 +73,11 @@ def _being_cancelled() -> bool:
     return task is not None and task.cancelling() > 0
 
 
-async def _abandon(task: asyncio.Task[Any]) -> None:
+async def _abandon(task: asyncio.Task[Any], reason: str | None = None) -> None:
+    """Cancel ``task``; ``reason`` is the message of the cancellation that it sees."""
     _stragglers.add(task)
     task.add_done_callback(_forget)
-    task.cancel()
+    task.cancel(reason)
     await asyncio.wait({task}, timeout=_CLEANUP)
 
 
