@@ -423,6 +423,21 @@ def test_a_tool_that_the_model_made_up_names_neither_span_nor_metric(tmp_path: P
     talk(path, opened, capture_content=True)
 
 
+def test_the_type_of_an_error_is_redacted_like_a_name(tmp_path: Path) -> None:
+    """The class of a tool's exception may be named by what went wrong."""
+    source = "def odd() -> str:\n    raise type('sk-proj-' + 'a1B2' * 10, (Exception,), {})('no')\n"
+    (tmp_path / "odd.py").write_text(source, encoding="utf-8")
+    tool = {"name": "odd", "type": "function", "file": "odd.py", "function": "odd"}
+    path = scripted_agent(tmp_path, {"tool_calls": [call("odd")]}, {"text": "done"}, tools=[tool])
+
+    async def body(session: Session, memory: MemoryTelemetry) -> None:
+        await session.send("hi")
+        assert memory.span("execute_tool odd").attributes["error.type"] == "[redacted]"
+        assert "a1B2" not in str([s.to_json() for s in memory.spans]) + str(memory.metrics())
+
+    talk(path, body)
+
+
 @pytest.mark.parametrize("name", ["", "\x1b[31m", " "])
 def test_a_tool_call_without_a_name_is_refused(tmp_path: Path, name: str) -> None:
     """The model is told, and the turn goes on."""
