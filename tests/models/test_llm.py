@@ -39,7 +39,11 @@ def test_what_is_not_said_is_left_to_the_provider() -> None:
         ("top_p", 1.1), ("top_p", -0.1), ("top_p", float("nan")),
         ("max_tokens", 0), ("max_tokens", 1.5), ("max_tokens", True),
         ("timeout", 0), ("timeout", -1), ("timeout", float("inf")),
-        ("endpoint", "localhost:8080"), ("endpoint", "ftp://x"), ("provider", "gpt"), ("colour", "red"),
+        ("max_tokens", 2**63),
+        ("endpoint", ""), ("endpoint", "localhost:8080"), ("endpoint", "ftp://x"), ("endpoint", "http://"), ("endpoint", "http://:80/"),
+        ("endpoint", "http://127.0.0.1:99999/v1"), ("endpoint", "http://h:abc/"), ("endpoint", "http://[::1/v1"),
+        ("endpoint", "http://a b/"),
+        ("provider", "gpt"), ("colour", "red"),
     ],
 )  # fmt: skip
 def test_values_out_of_range_are_refused(field: str, value: Any) -> None:

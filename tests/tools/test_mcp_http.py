@@ -178,16 +178,13 @@ def test_nobody_there_and_nobody_answering(bench):
 @pytest.mark.parametrize(
     ("changes", "key"),
     [
-        ({"url": "http://"}, "url"),
-        ({"url": "http://[::1"}, "url"),
-        ({"url": "http://host:99999/"}, "url"),
         ({"headers": {"x": "a\nb"}}, "headers.x"),
         ({"headers": {"x y": "a"}}, "headers.x y"),
         ({"headers": {"x": "é"}}, "headers.x"),
     ],
 )
-def test_urls_and_headers_are_checked_first(bench, changes, key):
-    """What cannot be a URL or a header is known before the first prompt; a header's value is not repeated."""
+def test_headers_are_checked_first(bench, changes, key):
+    """What cannot be a header is known before the first prompt; its value is not repeated."""
     with pytest.raises(AgentFileError) as caught:
         bench.box(entry("http://127.0.0.1/mcp") | changes)
     assert caught.value.key == f"tools[0].{key}"

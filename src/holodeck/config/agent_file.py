@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from pydantic import ValidationError
 
 from holodeck.config.credentials import complete_models, endpoint_variable, require_keys
+from holodeck.config.endpoint import parse_endpoint
 from holodeck.config.files import read_instructions, resolve_files
 from holodeck.config.ignored import leave_out_ignored
 from holodeck.config.model_flag import ModelOverride, parse_model_flag
@@ -91,7 +92,10 @@ def _validate(document: Document, override: ModelOverride | None) -> AgentConfig
 
 def _check_observability(document: Document, config: AgentConfig) -> None:
     """Whatever the environment says later, what the file says has to make sense, also while export is off."""
+    key = ("observability", "exporters", "otlp", "endpoint")
     try:
+        if written := (config.observability.exporters.otlp.endpoint or "").strip():
+            parse_endpoint(written, lambda message: KeyedError(key, message))  # also where no signal goes there
         resolve_telemetry(config.observability, {}, observability=True)
     except KeyedError as problem:
         raise document.at(problem.path, problem.reason) from problem

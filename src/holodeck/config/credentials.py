@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urlsplit
 
 from holodeck.errors import SettingError
+from holodeck.lib.url import split_url
 from holodeck.models.agent import AgentConfig, PromptTool
 from holodeck.models.llm import LLMConfig, Provider
 
@@ -109,20 +110,23 @@ def _complete_endpoint(model: dict[str, Any], variable: str, environ: Mapping[st
     value = environ.get(variable, "").strip()
     if value and variable == "OLLAMA_HOST":
         value = _ollama_url(value)
-    if value and not value.startswith(("http://", "https://")):
-        raise SettingError(f"{variable}: needs a scheme: write http://… or https://…")
-    if value:
-        model["endpoint"] = value
+    if not value:
+        return
+    try:
+        split_url(value)
+    except ValueError as error:
+        raise SettingError(f"{variable}: {error}") from error
+    model["endpoint"] = value
 
 
 def _ollama_url(value: str) -> str:
     """``OLLAMA_HOST`` as Ollama reads it: scheme and port may be left out; 0.0.0.0, where the server listens, is this machine."""
     url = value if "://" in value else f"http://{value}"
-    parts = urlsplit(url)
     try:
+        parts = urlsplit(url)
         port = parts.port or (None if "://" in value else _OLLAMA_PORT)
-    except ValueError as error:
-        raise SettingError("OLLAMA_HOST: the port is not a number from 1 to 65535") from error
+    except ValueError:
+        return url  # no URL, and refused as such
     host = {"": "127.0.0.1", "0.0.0.0": "127.0.0.1", "::": "[::1]"}.get(parts.hostname or "", parts.hostname or "")  # noqa: S104 - read, not bound
     host = f"[{host}]" if ":" in host and not host.startswith("[") else host
     return f"{parts.scheme}://{host}{f':{port}' if port else ''}{parts.path}"

@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
-from urllib.parse import urlsplit
 
 from holodeck.lib.problems import one_line
+from holodeck.lib.url import has_scheme, split_url
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -17,8 +17,6 @@ if TYPE_CHECKING:
 __all__ = ["Endpoint", "parse_endpoint"]
 
 _SIGNAL_PATH: Final = re.compile(r"/v1/(?:traces|metrics|logs)/*$")
-_SCHEME: Final = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*)://")
-_UNSAFE: Final = re.compile(r"[\x00-\x20\x7f-\xa0\\]")
 
 
 @dataclass(frozen=True)
@@ -75,34 +73,23 @@ def parse_endpoint(text: str, error: Callable[[str], ConfigError]) -> Endpoint:
         error: Makes the error that is raised.
 
     Raises:
-        ConfigError: It has no scheme, another one than http and https, no host, or a bad port. Credentials are never in the message.
+        ConfigError: It is no URL that a client can use, see :func:`~holodeck.lib.url.split_url`. Credentials are never in the message.
     """
-    found = _SCHEME.match(text)
-    if found is None:
+    if not has_scheme(text):
         if text.lower().startswith("unix:"):
             raise error("sockets (unix:) are not supported: use http://host:port or https://host:port")
         raise error(f"has no scheme: write http://{_shown(text)} (or https://…)")
-    if found.group(1).lower() not in ("http", "https"):
-        raise error(f"the scheme {one_line(found.group(1), 20)}:// is not supported: use http:// or https:// (also for grpc)")
-    if _UNSAFE.search(text):
-        raise error("has white space or controls in it: remove them")
-    return _split(text, error)
+    try:
+        parts = split_url(text)
+    except ValueError as cause:
+        raise error(str(cause)) from cause
+    port = parts.port
+    credentials, _, host = parts.netloc.rpartition("@")
+    host = host if port is None else host.rpartition(":")[0]
+    query = f"?{parts.query}" if parts.query else ""
+    return Endpoint(parts.scheme.lower(), host.removesuffix(":"), port, parts.path, query, credentials)
 
 
 def _shown(text: str) -> str:
     """``text`` without what may be a user name and a password."""
     return one_line(text.rpartition("@")[2], 100)
-
-
-def _split(text: str, error: Callable[[str], ConfigError]) -> Endpoint:
-    try:
-        parts = urlsplit(text)
-        port = parts.port
-    except ValueError as cause:
-        raise error("is not a URL, or its port is not a number from 1 to 65535: write http://host:port") from cause
-    if not parts.hostname or port == 0:
-        raise error("has no host, or the port 0: write http://host:port")
-    credentials, _, host = parts.netloc.rpartition("@")
-    host = host if port is None else host.rpartition(":")[0]
-    query = f"?{parts.query}" if parts.query else ""
-    return Endpoint(parts.scheme.lower(), host.removesuffix(":"), port, parts.path, query, credentials)

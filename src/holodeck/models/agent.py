@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import Field, field_validator, model_validator
 
-from holodeck.models.base import Float, Int, Strict
+from holodeck.models.base import Float, HttpUrl, Int, Strict
 from holodeck.models.llm import LLMConfig
 from holodeck.models.observability import ObservabilityConfig
 
@@ -100,7 +100,7 @@ class McpTool(_Tool):
     command: str | None = None
     args: list[str] = Field(default_factory=list)
     env: dict[str, str] = Field(default_factory=dict)
-    url: str | None = None
+    url: HttpUrl | None = None
     headers: dict[str, str] = Field(default_factory=dict)
 
     @model_validator(mode="after")
@@ -110,8 +110,6 @@ class McpTool(_Tool):
             raise ValueError(f"transport '{self.transport}' needs '{wanted}'")
         if stray := [key for key in foreign if getattr(self, key)]:
             raise ValueError(f"'{stray[0]}' does nothing for transport '{self.transport}'")
-        if self.url and not self.url.startswith(("http://", "https://")):
-            raise ValueError("'url' needs a scheme: write http://… or https://…")  # the value may hold a password
         return self
 
 

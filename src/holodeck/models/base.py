@@ -1,25 +1,55 @@
-"""What the models share: strictness and the clock rule."""
+"""What the models share: strictness, and the rules for numbers, switches, times and URLs."""
 
 from __future__ import annotations
 
+from copy import copy
 from datetime import UTC, datetime
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Final
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict
 
-__all__ = ["Bool", "Float", "Int", "PastTime", "Strict", "Value", "utc_now"]
+from holodeck.lib.url import split_url
+from holodeck.models.frozen import frozen
+
+__all__ = ["MAX_INT", "Bool", "Float", "HttpUrl", "Int", "PastTime", "Strict", "Value", "utc_now"]
+
+MAX_INT: Final = 2**63 - 1
+"""The largest integer that telemetry can carry: OTLP's have 64 bits."""
 
 
 class Strict(BaseModel):
-    """A model that refuses unknown fields and checks assignments."""
+    """A model that refuses unknown fields and checks assignments; one that is refused changes nothing.
 
-    model_config = ConfigDict(extra="forbid", validate_assignment=True, allow_inf_nan=False)
+    What was refused is not in the text of the error: it may be a secret.
+    """
+
+    model_config = ConfigDict(extra="forbid", validate_assignment=True, allow_inf_nan=False, hide_input_in_errors=True)
+
+    if not TYPE_CHECKING:  # with it, a type checker would let any name be assigned
+
+        def __setattr__(self, name: str, value: Any) -> None:
+            # pydantic asks the validators of a whole model once the value is in place, and leaves it there when they refuse it.
+            before = {part: copy(getattr(self, part)) for part in ("__dict__", "__pydantic_fields_set__", "__pydantic_private__")}
+            try:
+                super().__setattr__(name, value)
+            except BaseException:
+                for part, content in before.items():
+                    object.__setattr__(self, part, content)
+                raise
 
 
 class Value(BaseModel):
-    """A frozen model that refuses unknown fields."""
+    """A frozen model that refuses unknown fields; the lists and mappings in it cannot be changed either."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
+
+    def model_post_init(self, context: Any, /) -> None:
+        """Freeze what is inside."""
+        del context
+        fields = self.__dict__
+        for name, value in fields.items():
+            if isinstance(value, list | dict):
+                fields[name] = frozen(value)
 
 
 def utc_now() -> datetime:
@@ -30,6 +60,17 @@ def utc_now() -> datetime:
 def _not_bool(value: Any) -> Any:
     if isinstance(value, bool):
         raise ValueError("must be a number, not true or false")  # noqa: TRY004 - pydantic reports ValueError
+    return value
+
+
+def _fits_64_bits(value: int) -> int:
+    if not -MAX_INT <= value <= MAX_INT:
+        raise ValueError(f"must be at most {MAX_INT:,}" if value > 0 else f"must be at least {-MAX_INT:,}")
+    return value
+
+
+def _is_http_url(value: str) -> str:
+    split_url(value)
     return value
 
 
@@ -53,9 +94,11 @@ def _true_or_false(value: Any) -> Any:
 
 Bool = Annotated[bool, BeforeValidator(_true_or_false)]
 """A switch: true or false, and nothing that only looks like one."""
-Int = Annotated[int, BeforeValidator(_not_bool)]
-"""An integer; ``true`` is not 1."""
+Int = Annotated[int, BeforeValidator(_not_bool), AfterValidator(_fits_64_bits)]
+"""An integer of at most 64 bits; ``true`` is not 1."""
 Float = Annotated[float, BeforeValidator(_not_bool)]
 """A finite number; ``true`` is not 1.0."""
+HttpUrl = Annotated[str, AfterValidator(_is_http_url)]
+"""An ``http://`` or ``https://`` URL that a client can use; the error leaves it out, it may hold a password."""
 PastTime = Annotated[datetime, AfterValidator(_in_the_past)]
 """An aware time in UTC that is not in the future."""

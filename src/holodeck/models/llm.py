@@ -6,9 +6,9 @@ from enum import Enum
 from pathlib import Path
 from typing import Self
 
-from pydantic import Field, SecretStr, field_validator, model_validator
+from pydantic import Field, SecretStr, model_validator
 
-from holodeck.models.base import Float, Int, Strict
+from holodeck.models.base import Float, HttpUrl, Int, Strict
 from holodeck.models.cost import Price
 
 __all__ = ["LLMConfig", "Provider"]
@@ -50,18 +50,11 @@ class LLMConfig(Strict):
     temperature: Float | None = Field(default=None, ge=0, le=2)
     max_tokens: Int | None = Field(default=None, gt=0)
     top_p: Float | None = Field(default=None, ge=0, le=1)
-    endpoint: str | None = None
+    endpoint: HttpUrl | None = None
     api_key: SecretStr | None = None
     api_version: str | None = None
     timeout: Float = Field(default=60.0, gt=0)
     price: Price | None = None
-
-    @field_validator("endpoint")
-    @classmethod
-    def _endpoint_is_a_url(cls, value: str | None) -> str | None:
-        if value is not None and not value.startswith(("http://", "https://")):
-            raise ValueError("needs a scheme: write http://… or https://…")  # the value may hold a password
-        return value
 
     @model_validator(mode="after")
     def _fields_fit_the_provider(self) -> Self:

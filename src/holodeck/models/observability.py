@@ -7,7 +7,8 @@ from typing import Any, Literal
 
 from pydantic import Field, field_validator
 
-from holodeck.models.base import Bool, Float, Int, Strict, Value
+from holodeck.lib.problems import one_line
+from holodeck.models.base import MAX_INT, Bool, Float, Int, Strict, Value
 
 __all__ = [
     "ConsoleConfig",
@@ -131,7 +132,7 @@ class ObservabilityConfig(Strict):
     Attributes:
         enabled: Send telemetry over OTLP: the same switch as ``--observability``.
         service_name: ``service.name`` of the resource.
-        resource_attributes: Further attributes of the resource.
+        resource_attributes: Further attributes of the resource; integers of at most 64 bits.
         traces: Spans.
         metrics: Metrics.
         logs: Log records.
@@ -147,6 +148,15 @@ class ObservabilityConfig(Strict):
     logs: LogsConfig = Field(default_factory=LogsConfig)
     exporters: ExportersConfig = Field(default_factory=ExportersConfig)
     jaeger_url: str | None = None
+
+    @field_validator("resource_attributes")
+    @classmethod
+    def _otlp_can_carry(cls, value: dict[str, str | bool | int | float]) -> dict[str, str | bool | int | float]:
+        # The resource goes with every span: one number that cannot be encoded, and nothing is sent at all.
+        for key, each in value.items():
+            if isinstance(each, int) and abs(each) > MAX_INT:
+                raise ValueError(f"the number of '{one_line(key, 60)}' does not fit in 64 bits: quote it, and it is text")
+        return value
 
 
 class OtlpTarget(Value):

@@ -18,7 +18,6 @@ import re
 import shutil
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
-from urllib.parse import urlsplit
 
 from holodeck.errors import ToolError, ToolRefused
 from holodeck.lib.validation import exportable, shorten, terminal_safe
@@ -279,12 +278,6 @@ def _program(config: McpTool, directory: Path, place: Place) -> str:
 
 
 def _check_http(config: McpTool, place: Place) -> None:
-    try:
-        usable = config.url is None or (bool(urlsplit(config.url).hostname) and urlsplit(config.url).port != 0)
-    except ValueError:
-        usable = False
-    if not usable:
-        raise place.at("url").error(f"{config.url} is not a URL: write e.g. http://localhost:8000/mcp")
     for name, value in config.headers.items():
         if not (_HEADER_NAME.fullmatch(name) and _HEADER_VALUE.fullmatch(value)):
             raise place.at(f"headers.{name}").error("cannot be sent: a header has a plain name, and printable ASCII as its value")
