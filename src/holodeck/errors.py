@@ -134,7 +134,7 @@ class ToolDenied(ToolError):
 
 
 class SessionError(HoloDeckError):
-    """A session was asked for something that its state does not allow."""
+    """A session, or a tool execution in it, was asked for something that its state does not allow."""
 
     error_type = "session_state"
     summary = "the session does not allow this"

@@ -14,7 +14,9 @@ from holodeck import Session, load_agent
 from holodeck.models.events import TurnResult
 from holodeck.models.token_usage import TokenUsage
 from support.agents import write_agent
+from support.command import run
 from support.model_server import Call, Fault, ModelServer, Reply, Usage
+from support.otlp_receiver import OtlpReceiver
 
 PROVIDERS = ["openai", "azure_openai", "anthropic", "ollama"]
 KEYS = {"OPENAI_API_KEY": "key-1", "AZURE_OPENAI_API_KEY": "key-1", "ANTHROPIC_API_KEY": "key-1", "PATH": "/usr/bin:/bin"}
@@ -171,6 +173,85 @@ def test_cached_and_reasoning_tokens_are_kept_apart(tmp_path: Path) -> None:
         server.reply(Reply(text="x", usage=Usage(1000, 100, cached=900, reasoning=60)))
         (result,) = send(write_agent(tmp_path, server), "hello")
         assert result.usage == TokenUsage.of(1000, 100, cached_tokens=900, reasoning_tokens=60)
+
+
+_HUGE = {
+    "prompt": Usage(2**63, 5),
+    "completion": Usage(5, 2**70),
+    "both together": Usage(2**62, 2**62),
+}
+
+
+@pytest.mark.parametrize("usage", _HUGE.values(), ids=_HUGE)
+@pytest.mark.parametrize("provider", PROVIDERS)
+def test_counts_over_64_bits_are_unknown_and_the_answer_is_kept(provider: str, usage: Usage, tmp_path: Path) -> None:
+    """A provider's absurd number costs the number, not the turn."""
+    with ModelServer() as server:
+        server.reply(Reply(text="It shipped.", usage=usage))
+        (result,) = send(write_agent(tmp_path, server, provider=provider), "hello")
+        assert (result.error, result.usage, result.cost_usd) == (None, None, None)
+        assert result.message is not None
+        assert (result.message.content, result.message.tokens_used) == ("It shipped.", None)
+
+
+@pytest.mark.parametrize("count", [12.5, float("inf"), -1, 2**63])
+@pytest.mark.parametrize("provider", ["openai", "azure_openai", "anthropic"])
+def test_counts_that_are_no_counts_do_not_fail_a_good_answer(provider: str, count: float, tmp_path: Path) -> None:
+    """Fractions, infinity and negative numbers are unknown; Ollama's own client refuses a reply with fractions as a whole."""
+    with ModelServer() as server:
+        server.reply(Reply(text="fine", usage=Usage(count, 5)))  # type: ignore[arg-type]
+        (result,) = send(write_agent(tmp_path, server, provider=provider), "hello")
+        assert (result.error, result.usage) == (None, None)
+
+
+def test_requests_whose_sum_is_over_64_bits_make_a_turn_without_a_total(tmp_path: Path) -> None:
+    """Each request keeps its own counts; the turn's are unknown."""
+    with ModelServer() as server:
+        usage = Usage(2**62, 2**61)
+        server.reply(Reply(tool_calls=[Call("lookup_order", {"order_id": "1"})], usage=usage), Reply(text="Shipped.", usage=usage))
+        (result,) = send(write_agent(tmp_path, server), "hello")
+        assert (result.error, result.usage) == (None, None)
+        assert [request.usage for request in result.requests] == [TokenUsage.of(2**62, 2**61)] * 2
+
+
+@pytest.mark.parametrize("provider", PROVIDERS)
+def test_spans_with_absurd_counts_still_arrive(provider: str, tmp_path: Path) -> None:
+    """Over OTLP to a real receiver: each span of the turn is there, without the counts and marked so, and so are the largest that fit."""
+    with ModelServer() as server, OtlpReceiver() as receiver:
+        server.reply(Reply(text="one", usage=Usage(2**63, 5)), Reply(text="two", usage=Usage(2**63 - 6, 5)))
+        environment = {"OTEL_EXPORTER_OTLP_ENDPOINT": receiver.http_url}
+        path = write_agent(tmp_path, server, provider=provider)
+        done = run(["chat", path, "--observability", "-m", "hello", "-m", "again"], env=environment)
+        assert (done.code, done.out) == (0, "one\ntwo\n")
+        chats = sorted((span for span in receiver.spans if span.name.startswith("chat ")), key=lambda span: span.start)
+        assert sorted(span.name for span in receiver.spans if span not in chats) == ["invoke_agent support"] * 2
+        assert chats[0].attributes["holodeck.usage.unavailable"] is True
+        assert "gen_ai.usage.input_tokens" not in chats[0].attributes
+        assert (chats[1].attributes["gen_ai.usage.input_tokens"], chats[1].attributes["gen_ai.usage.output_tokens"]) == (2**63 - 6, 5)
+        assert "holodeck.usage.unavailable" not in chats[1].attributes
+
+
+@pytest.mark.parametrize(
+    ("usage", "key", "said"),
+    [
+        (
+            f"{{prompt_tokens: {2**63}, completion_tokens: 1}}",
+            "replies[0].usage.prompt_tokens",
+            "must be at most 9,223,372,036,854,775,807",
+        ),
+        (f"{{prompt_tokens: 1, completion_tokens: 1, cached_tokens: {2**64}}}", "replies[0].usage.cached_tokens", "must be at most"),
+        (f"{{prompt_tokens: {2**62}, completion_tokens: {2**62}}}", "replies[0].usage", "together must be at most"),
+    ],
+)
+def test_a_script_with_counts_over_64_bits_is_refused(usage: str, key: str, said: str, tmp_path: Path) -> None:
+    """Its line and its key are named before anything is asked."""
+    (tmp_path / "s.yaml").write_text(f"replies:\n  - text: hi\n    usage: {usage}\n", encoding="utf-8")
+    (tmp_path / "agent.yaml").write_text("name: a\nmodel: {provider: scripted, script: s.yaml}\n", encoding="utf-8")
+    done = run(["chat", tmp_path / "agent.yaml", "-m", "hello"])
+    assert (done.code, done.out) == (2, "")
+    assert f"s.yaml:3: {key}: " in done.err
+    assert said in done.err
+    assert done.err.count("\n") == 1
 
 
 def test_nobody_listens(tmp_path: Path) -> None:

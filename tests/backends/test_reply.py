@@ -85,6 +85,68 @@ def test_counts_that_are_none_are_unknown(counts: dict[str, Any]) -> None:
     assert builder.reply().usage is None
 
 
+BAD_COUNTS: list[Any] = [-1, 2**63, 2**70, True, 12.0, 12.5, float("inf"), float("nan"), "12", [], {}]
+
+
+@pytest.mark.parametrize("bad", BAD_COUNTS)
+def test_a_count_that_is_none_or_too_large_is_unknown(bad: Any) -> None:
+    """Only whole numbers of at most 64 bits count; a part that means nothing is left out, and the rest is kept."""
+
+    def usage_of(prompt: Any, completion: Any, cached: Any = None, spent: Any = None) -> TokenUsage | None:
+        builder = ReplyBuilder()
+        details = {"prompt_tokens_details": SimpleNamespace(cached_tokens=cached)}
+        details["completion_tokens_details"] = SimpleNamespace(reasoning_tokens=spent)
+        builder.add(chunk(usage=SimpleNamespace(prompt_tokens=prompt, completion_tokens=completion, **details)))
+        return builder.reply().usage
+
+    assert usage_of(bad, 3) is None
+    assert usage_of(3, bad) is None
+    assert usage_of(3, 4, bad, bad) == TokenUsage.of(3, 4)
+    assert usage_of(3, 4, 1, 2) == TokenUsage.of(3, 4, cached_tokens=1, reasoning_tokens=2)
+
+
+def test_a_total_over_64_bits_is_unknown() -> None:
+    """Two counts that each fit may not fit together."""
+    for prompt, known in ((2**62, False), (2**62 - 1, True)):
+        builder = ReplyBuilder()
+        builder.add(chunk(usage=SimpleNamespace(prompt_tokens=prompt, completion_tokens=2**62)))
+        assert (builder.reply().usage is not None) is known
+    builder = ReplyBuilder()
+    usage = SimpleNamespace(input_tokens=2**62, cache_read_input_tokens=2**62, cache_creation_input_tokens=0, output_tokens=1)
+    builder.add(chunk(raw=SimpleNamespace(message=SimpleNamespace(id="m", model="c", usage=usage))))
+    assert builder.reply().usage is None
+
+
+@pytest.mark.parametrize("bad", BAD_COUNTS)
+def test_the_counts_of_an_earlier_chunk_do_not_stand_in_for_bad_ones(bad: Any) -> None:
+    """The first chunk's one output token is not the number of the answer's."""
+    builder = ReplyBuilder()
+    start = SimpleNamespace(input_tokens=100, output_tokens=1)
+    builder.add(chunk(raw=SimpleNamespace(message=SimpleNamespace(id="m", model="c", usage=start))))
+    builder.add(chunk(raw=SimpleNamespace(usage=SimpleNamespace(input_tokens=None, output_tokens=bad))))
+    assert builder.reply().usage is None
+    for bad_part in ("input_tokens", "cache_read_input_tokens", "cache_creation_input_tokens"):
+        builder = ReplyBuilder()
+        usage = {"input_tokens": 1, "output_tokens": 1} | {bad_part: bad}
+        builder.add(chunk(raw=SimpleNamespace(message=SimpleNamespace(id="m", model="c", usage=SimpleNamespace(**usage)))))
+        builder.add(chunk(raw=SimpleNamespace(usage=SimpleNamespace(output_tokens=20))))
+        assert builder.reply().usage is None
+    builder = ReplyBuilder()
+    builder.add(chunk(usage=SimpleNamespace(prompt_tokens=5, completion_tokens=1)))
+    builder.add(chunk(text("x")))
+    assert builder.reply().usage == TokenUsage.of(5, 1)
+    builder.add(chunk(usage=SimpleNamespace(prompt_tokens=5, completion_tokens=bad)))
+    assert builder.reply().usage is None
+
+
+def test_what_the_provider_sent_goes_before_what_was_made_of_it() -> None:
+    """Semantic Kernel makes whole numbers of other things; the chunk has the counts as they came."""
+    builder = ReplyBuilder()
+    sent = SimpleNamespace(usage=SimpleNamespace(prompt_tokens=12.5, completion_tokens="5"))
+    builder.add(chunk(usage=SimpleNamespace(prompt_tokens=12, completion_tokens=5), raw=sent))
+    assert builder.reply().usage is None
+
+
 def test_anthropic_cached_input_is_counted_in() -> None:
     """Anthropic's input_tokens leave cached input out; the prompt counts it in, once."""
     builder = ReplyBuilder()

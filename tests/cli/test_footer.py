@@ -24,7 +24,7 @@ def _settings(url: str, **environ: str) -> TelemetrySettings:
 
 def test_every_fact_is_there():
     """Duration, time to first token, tokens in and out, tools with those that failed."""
-    calls = [ToolExecution(tool_name="a").succeeded("x", 0.1), ToolExecution(tool_name="b").failed("x", 0.1)]
+    calls = [ToolExecution(tool_name="a").running().succeeded("x", 0.1), ToolExecution(tool_name="b").failed("x", 0.1)]
     result = TurnResult(
         number=1, duration=2.411, time_to_first_token=0.812, usage=TokenUsage.of(1412, 96), tool_calls=calls, model_requests=2
     )

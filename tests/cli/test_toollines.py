@@ -74,7 +74,7 @@ def test_nothing_of_a_call_acts_on_the_terminal():
     """Name, arguments, result and reason pass the gate and are no markup."""
     hostile = "\x1b]52;c;eA==\x07[red]x[/nope]\u202e:smile:"
     for verbose in (False, True):
-        good = ToolExecution(tool_name=hostile, parameters={hostile: hostile}).succeeded(hostile, 0.1)
+        good = ToolExecution(tool_name=hostile, parameters={hostile: hostile}).running().succeeded(hostile, 0.1)
         bad = ToolExecution(tool_name=hostile).failed(hostile, 0.1)
         shown = _shown(good, verbose=verbose) + _shown(bad, verbose=verbose)
         assert not {"\x1b", "\x07", "\u202e"} & set(shown)

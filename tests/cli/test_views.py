@@ -29,7 +29,7 @@ def _view() -> tuple[JsonView, io.StringIO, io.StringIO]:
 def test_a_turn_is_one_object():
     """The message with its tool calls and its tokens, and everything that was measured."""
     view, answers, notes = _view()
-    call = ToolExecution(tool_name="t", parameters={"a": 1}).succeeded("r", 0.5)
+    call = ToolExecution(tool_name="t", parameters={"a": 1}).running().succeeded("r", 0.5)
     message = Message(role=MessageRole.ASSISTANT, content="Hi", tool_calls=[call], tokens_used=TokenUsage.of(3, 4))
     view.show(TextDelta("Hi"))
     view.finish(TurnResult(number=2, message=message, tool_calls=[call], trace_id="ab", duration=1.5, model_requests=2), _SESSION)

@@ -74,6 +74,17 @@ class TestMessage:
             with pytest.raises(ValidationError, match="Tool calls only allowed for assistant messages"):
                 make()
 
+    @pytest.mark.parametrize("role", ["user", "assistant", "system"])
+    def test_a_call_cannot_be_slipped_in_afterwards(self, role: str) -> None:
+        """The list of a message cannot be changed, and is no other's list: the rule about roles holds for good."""
+        calls = [ToolExecution(tool_name="t")] if role == "assistant" else []
+        message = Message(role=role, content="x", tool_calls=calls)
+        for make in (message, Message(role=role, content="x")):
+            with pytest.raises(TypeError, match="frozen value"):
+                make.tool_calls.append(ToolExecution(tool_name="t"))
+        calls.append(ToolExecution(tool_name="late"))
+        assert [call.tool_name for call in message.tool_calls] == (["t"] if role == "assistant" else [])
+
     def test_a_message_round_trips_through_json(self) -> None:
         """What is written out is what is read back."""
         message = Message(
@@ -169,6 +180,32 @@ class TestChatSession:
         for state in SessionState:
             with pytest.raises(SessionError, match="from terminated"):
                 session.state = state
+
+    @pytest.mark.parametrize("state", [SessionState.TERMINATED, "terminated"])
+    def test_no_session_begins_terminated(self, state: Any, history_class: Any) -> None:
+        """A session that has ended cannot be made; one that is loaded already can."""
+        fields = {"agent_config": AGENT, "history": history_class()}
+        for make in (lambda: ChatSession(**fields, state=state), lambda: ChatSession.model_validate(fields | {"state": state})):
+            with pytest.raises(ValidationError, match="a session cannot begin terminated"):
+                make()
+        assert ChatSession(**fields).state is SessionState.INITIALIZING
+        session = ChatSession(**fields, state="active")
+        session.terminate()
+        session.message_count = 2
+        assert (session.state, session.message_count) == (SessionState.TERMINATED, 2)
+
+    @pytest.mark.parametrize(
+        ("field", "value"),
+        [("message_count", -1), ("started_at", datetime(2999, 1, 1, tzinfo=UTC)), ("history", []), ("state", "over"), ("x", 1)],
+    )
+    def test_an_assignment_that_is_refused_changes_nothing(self, field: str, value: Any, history_class: Any) -> None:
+        """The session is as it was, and can go on."""
+        session = ChatSession(agent_config=AGENT, history=history_class())
+        before = dict(session)
+        with pytest.raises(ValueError, match=r"."):
+            setattr(session, field, value)
+        assert dict(session) == before
+        session.activate()
 
     def test_importing_the_model_does_not_import_semantic_kernel(self) -> None:
         """Whoever only reads a configuration does not pay for the kernel."""

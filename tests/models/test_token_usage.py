@@ -6,7 +6,8 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from holodeck.models.token_usage import TokenUsage
+from holodeck.models.base import MAX_INT
+from holodeck.models.token_usage import TokenUsage, total_usage
 
 COUNTS = {"prompt_tokens": 5, "completion_tokens": 3, "total_tokens": 8}
 
@@ -63,3 +64,24 @@ def test_usages_add_up() -> None:
         11, 22, cached_tokens=1, reasoning_tokens=5
     )
     assert (TokenUsage.of(1, 2) + TokenUsage.of(1, 2)).cached_tokens is None
+
+
+def test_a_sum_over_64_bits_is_no_usage() -> None:
+    """It is refused where it is asked for, and unknown in a total; an optional part that is too large is left out."""
+    half = TokenUsage.of(MAX_INT // 2, 1, cached_tokens=MAX_INT)
+    assert (half + TokenUsage.of(1, 1, cached_tokens=1)).cached_tokens is None
+    for other in (half, TokenUsage.of(0, MAX_INT // 2 + 2)):
+        with pytest.raises(ValidationError, match=r"total_tokens\n.*at most 9,223,372,036,854,775,807"):
+            half + half + other
+    with pytest.raises(ValidationError, match="at most"):
+        TokenUsage.of(MAX_INT, 1)
+    assert total_usage([half, half, half]) is None
+    assert TokenUsage.of(MAX_INT - 1, 1).total_tokens == MAX_INT
+
+
+def test_a_total_is_known_if_every_part_is() -> None:
+    """One unknown part, or none at all, and the total is unknown."""
+    assert total_usage([TokenUsage.of(1, 2), TokenUsage.of(3, 4)]) == TokenUsage.of(4, 6)
+    assert total_usage([TokenUsage.of(1, 2)]) == TokenUsage.of(1, 2)
+    assert total_usage([TokenUsage.of(1, 2), None]) is None
+    assert total_usage([]) is None

@@ -6,10 +6,12 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
+from holodeck.errors import SessionError
 from holodeck.lib.validation import MAX_TOOL_CHARS
 from holodeck.models.tool_execution import ToolExecution, ToolSpec, ToolStatus
 
 CALL = ToolExecution(tool_name="lookup", parameters={"id": "1042"})
+RUNNING = CALL.running()
 
 
 def test_a_new_call_is_pending() -> None:
@@ -46,6 +48,51 @@ def test_transitions_return_new_values() -> None:
     assert (done.result, done.execution_time, done.error_message) == ("found", 0.5, None)
     assert (failed.result, failed.execution_time, failed.error_message) == (None, 0.25, "no such order")
     assert done.parameters == {"id": "1042"}
+
+
+_STEPS = {
+    "running": lambda call: call.running(),
+    "success": lambda call: call.succeeded("r", 0.5),
+    "failed": lambda call: call.failed("no", 0.5),
+}
+_MADE = {"pending": CALL, "running": RUNNING, "success": RUNNING.succeeded("r"), "failed": CALL.failed("no")}
+_ALLOWED = {("pending", "running"), ("pending", "failed"), ("running", "success"), ("running", "failed")}
+
+
+@pytest.mark.parametrize("after", _STEPS)
+@pytest.mark.parametrize("before", _MADE)
+def test_a_call_moves_forward_only(before: str, after: str) -> None:
+    """PENDING → RUNNING → SUCCESS or FAILED, and PENDING → FAILED for a call that never ran; no other step, and none back."""
+    call, step = _MADE[before], _STEPS[after]
+    if (before, after) in _ALLOWED:
+        assert step(call).status.value == after
+        return
+    with pytest.raises(SessionError, match=f"a tool call cannot go from {before} to {after}"):
+        step(call)
+    assert call.status.value == before
+
+
+def test_a_result_comes_with_success_and_a_reason_with_failure() -> None:
+    """A transition leaves nothing behind that belongs to another status, whatever the value was made with."""
+    odd = ToolExecution(tool_name="x", result="early", error_message="early", execution_time=1)
+    running = odd.running()
+    assert (running.result, running.error_message, running.execution_time) == (None, None, None)
+    odd_running = ToolExecution(tool_name="x", status="running", result="early", error_message="early")
+    done, failed = odd_running.succeeded("r"), odd_running.failed("no")
+    assert (done.result, done.error_message) == ("r", None)
+    assert (failed.result, failed.error_message) == (None, "no")
+
+
+def test_what_the_data_model_permits_is_permitted() -> None:
+    """A value may be made in any status, with a result or a reason; only FAILED without a reason is none."""
+    for status in ToolStatus:
+        assert ToolExecution(tool_name="x", status=status, result="r", error_message="e").status is status
+
+
+def test_a_call_has_a_name() -> None:
+    """No tool is called nothing."""
+    with pytest.raises(ValidationError, match="tool_name"):
+        ToolExecution(tool_name="")
 
 
 def test_a_call_cannot_be_changed_in_place() -> None:
@@ -87,9 +134,9 @@ def test_results_and_errors_are_sanitized_on_every_way_in() -> None:
     """Escape sequences go with their payload, and the limit holds, in constructor and transitions."""
     dirty, clean = "a\x1b]52;c;c2VjcmV0\x07b\x9b31mc\u202ed\x00", "abcd"
     assert ToolExecution(tool_name="x", result=dirty).result == clean
-    assert CALL.succeeded(dirty).result == clean
+    assert RUNNING.succeeded(dirty).result == clean
     assert CALL.failed(dirty).error_message == clean
-    long = CALL.succeeded("x" * (MAX_TOOL_CHARS + 1)).result
+    long = RUNNING.succeeded("x" * (MAX_TOOL_CHARS + 1)).result
     assert long is not None
     assert len(long) == MAX_TOOL_CHARS
     assert long.endswith("[cut: 50001 characters]")
@@ -97,8 +144,8 @@ def test_results_and_errors_are_sanitized_on_every_way_in() -> None:
 
 def test_an_empty_result_is_a_result() -> None:
     """A tool that returned nothing is not one that has not returned."""
-    assert CALL.succeeded("").result == ""
-    assert CALL.succeeded(None).result is None
+    assert RUNNING.succeeded("").result == ""
+    assert RUNNING.succeeded(None).result is None
 
 
 def test_parameters_are_sanitized_and_fit_into_json() -> None:

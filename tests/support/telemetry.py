@@ -96,7 +96,7 @@ CALL = ToolCall(id="call_1", name="lookup_order", arguments='{"order_id": "1042"
 SPEC = ToolSpec(name="lookup_order", description="Looks an order up")
 ENDPOINT = ModelEndpoint(provider="openai", model="gpt-4o-mini", address="127.0.0.1", port=9, config=agent_config().model)
 USAGE = TokenUsage.of(200, 20, cached_tokens=0, reasoning_tokens=5)
-EXECUTION = ToolExecution(tool_name="lookup_order", parameters={"order_id": "1042"}).succeeded("shipped", 0.25)
+EXECUTION = ToolExecution(tool_name="lookup_order", parameters={"order_id": "1042"}).running().succeeded("shipped", 0.25)
 HISTORY = [
     {"role": "system", "parts": [{"type": "text", "content": "Be brief."}]},
     {"role": "user", "parts": [{"type": "text", "content": "Where is order 1042?"}]},

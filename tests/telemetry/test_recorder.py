@@ -177,7 +177,7 @@ def test_open_gate_puts_content_on_the_spans_redacted() -> None:
             with turn.request(ENDPOINT, lambda: history, [SPEC]) as request:
                 request.answered(ModelReply(text="ok", finish_reason="stop", usage=USAGE))
             with turn.tool(CALL, SPEC) as tool:
-                tool.finished(EXECUTION.succeeded("password=hunter2"))
+                tool.finished(EXECUTION.model_copy(update={"result": "password=hunter2"}))
         chat, tool_span = memory.span("chat gpt-4o-mini").attributes, memory.span("execute_tool lookup_order").attributes
         assert json.loads(chat["gen_ai.input.messages"]) == [
             {"role": "user", "parts": [{"type": "text", "content": "key [redacted] for [redacted]"}]}

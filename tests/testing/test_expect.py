@@ -19,7 +19,7 @@ from holodeck.traces import SpanRecord
 def execution(name: str, *, result: str | None = "ok", error: str = "", **arguments: Any) -> ToolExecution:
     """A tool call that has ended."""
     call = ToolExecution(tool_name=name, parameters=arguments)
-    return call.failed(error) if error else call.succeeded(result)
+    return call.failed(error) if error else call.running().succeeded(result)
 
 
 def turn(*calls: ToolExecution, answer: str = "It shipped.", **more: Any) -> TurnResult:

@@ -20,7 +20,10 @@ _FINISH_REASONS: Final = frozenset(reason.value for reason in FinishReason)
 
 
 class TextBesideCalls:
-    """Keeps an assistant's text beside its tool calls in the next request; Semantic Kernel drops it. Accepts any finish reason."""
+    """Keeps an assistant's text beside its tool calls in the next request; Semantic Kernel drops it.
+
+    Accepts any finish reason, and any token counts: for counts that mean nothing a good answer need not fail.
+    """
 
     def _prepare_chat_history_for_request(self, chat_history: Any, role_key: str = "role", content_key: str = "content") -> Any:
         prepared = super()._prepare_chat_history_for_request(chat_history, role_key, content_key)  # type: ignore[misc]
@@ -31,6 +34,11 @@ class TextBesideCalls:
         if choice.finish_reason is not None and choice.finish_reason not in _FINISH_REASONS:
             choice.finish_reason = FinishReason.STOP.value
         return super()._create_streaming_chat_message_content(chunk, choice, *rest)  # type: ignore[misc]
+
+    def _get_metadata_from_streaming_chat_response(self, response: Any) -> Any:
+        if response.usage is not None:  # read from the chunk itself, see ReplyBuilder
+            response = response.model_copy(update={"usage": None})
+        return super()._get_metadata_from_streaming_chat_response(response)  # type: ignore[misc]
 
 
 class _OpenAI(TextBesideCalls, OpenAIChatCompletion):

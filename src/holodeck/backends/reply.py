@@ -14,6 +14,7 @@ from typing import Any
 from uuid import uuid4
 
 from holodeck.lib.validation import with_whole_characters
+from holodeck.models.base import MAX_INT
 from holodeck.models.exchange import ModelReply, ToolCall
 from holodeck.models.token_usage import TokenUsage
 
@@ -104,9 +105,13 @@ class ReplyBuilder:
         self._add_usage(content.metadata.get("usage"), getattr(raw, "usage", None) or getattr(message, "usage", None))
 
     def _add_usage(self, usage: Any, raw: Any) -> None:
-        counts = _anthropic_usage(raw, self._usage) or _openai_usage(usage)
-        if counts is not None:
-            self._usage = counts
+        """Take the counts of a chunk that has some, known or not: those of an earlier chunk would be wrong by now."""
+        if _says(raw, "prompt_tokens", "completion_tokens"):
+            self._usage = _openai_usage(raw)
+        elif _says(raw, "output_tokens"):
+            self._usage = _anthropic_usage(raw, self._usage)
+        elif _says(usage, "prompt_tokens", "completion_tokens"):  # of a client that keeps them elsewhere
+            self._usage = _openai_usage(usage)
 
     def adopt_written_call(self, names: Collection[str]) -> bool:
         """Take a reply that is nothing but a call written as JSON, bare or fenced, as the tool call it means; True if it was one.
@@ -153,18 +158,27 @@ def _written_call(text: str, names: Collection[str]) -> _Call | None:
     return _Call(name=value["name"], arguments=[arguments if isinstance(arguments, str) else json.dumps(arguments)])
 
 
+def _says(usage: Any, *names: str) -> bool:
+    return any(getattr(usage, name, None) is not None for name in names)
+
+
 def _count(value: Any) -> int | None:
-    return value if isinstance(value, int) and not isinstance(value, bool) and value >= 0 else None
+    """``value`` if it is a count; None for anything else, and for more than telemetry can carry."""
+    return value if isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= MAX_INT else None
+
+
+def _usage(prompt: int | None, completion: int | None, **parts: int | None) -> TokenUsage | None:
+    """The usage; None where a count is unknown, or both together are more than a count can be."""
+    if prompt is None or completion is None or prompt + completion > MAX_INT:
+        return None
+    return TokenUsage.of(prompt, completion, **parts)
 
 
 def _openai_usage(usage: Any) -> TokenUsage | None:
-    prompt, completion = _count(getattr(usage, "prompt_tokens", None)), _count(getattr(usage, "completion_tokens", None))
-    if prompt is None or completion is None:
-        return None
     read, spent = getattr(usage, "prompt_tokens_details", None), getattr(usage, "completion_tokens_details", None)
-    return TokenUsage.of(
-        prompt,
-        completion,
+    return _usage(
+        _count(getattr(usage, "prompt_tokens", None)),
+        _count(getattr(usage, "completion_tokens", None)),
         cached_tokens=_count(getattr(read, "cached_tokens", None)),
         reasoning_tokens=_count(getattr(spent, "reasoning_tokens", None)),
     )
@@ -172,15 +186,14 @@ def _openai_usage(usage: Any) -> TokenUsage | None:
 
 def _anthropic_usage(raw: Any, before: TokenUsage | None) -> TokenUsage | None:
     """Anthropic counts cached input apart from ``input_tokens``; the conventions count it in. message_delta repeats what it knows."""
-    output = _count(getattr(raw, "output_tokens", None))
-    if output is None:
-        return None
-    fresh, read, written = (
-        _count(getattr(raw, name, None)) for name in ("input_tokens", "cache_read_input_tokens", "cache_creation_input_tokens")
-    )
-    if fresh is None:
+    output = _count(raw.output_tokens)
+    said = [getattr(raw, name, None) for name in ("input_tokens", "cache_read_input_tokens", "cache_creation_input_tokens")]
+    fresh, read, written = map(_count, said)
+    if said[0] is None:
         if before is None:
             return None
-        return TokenUsage.of(before.prompt_tokens, output, cached_tokens=before.cached_tokens, cache_write_tokens=before.cache_write_tokens)
+        return _usage(before.prompt_tokens, output, cached_tokens=before.cached_tokens, cache_write_tokens=before.cache_write_tokens)
+    if fresh is None or [read is None, written is None] != [part is None for part in said[1:]]:
+        return None  # a part that is said and means nothing leaves the whole unknown
     read, written = (read, written) if before is None else (read or before.cached_tokens, written or before.cache_write_tokens)
-    return TokenUsage.of(fresh + (read or 0) + (written or 0), output, cached_tokens=read, cache_write_tokens=written)
+    return _usage(fresh + (read or 0) + (written or 0), output, cached_tokens=read, cache_write_tokens=written)

@@ -32,7 +32,7 @@ from holodeck.backends.expectation import Expectation
 from holodeck.lib.problems import one_line
 from holodeck.lib.redaction import Redactor, compile_pattern
 from holodeck.lib.strict_yaml import read_yaml
-from holodeck.models.base import Float, Int, Strict
+from holodeck.models.base import MAX_INT, Float, Int, Strict
 from holodeck.models.token_usage import TokenUsage
 from holodeck.models.tool_execution import ToolSpec
 
@@ -74,8 +74,7 @@ class When(Strict):
 
     @model_validator(mode="after")
     def _compile(self) -> Self:
-        if self.user is not None:
-            self._pattern = compile_pattern(self.user)
+        self._pattern = None if self.user is None else compile_pattern(self.user)
         return self
 
     def fits(self, user: str, round_number: int) -> bool:
@@ -108,7 +107,7 @@ class ScriptedCall(Strict):
 
 
 class ScriptedUsage(Strict):
-    """Token counts of a reply.
+    """Token counts of a reply; each, and prompt and completion together, fit in 64 bits.
 
     Attributes:
         prompt_tokens: Tokens of the request, cached ones included.
@@ -123,6 +122,12 @@ class ScriptedUsage(Strict):
     cached_tokens: Int | None = Field(default=None, ge=0)
     cache_write_tokens: Int | None = Field(default=None, ge=0)
     reasoning_tokens: Int | None = Field(default=None, ge=0)
+
+    @model_validator(mode="after")
+    def _total_fits(self) -> Self:
+        if self.prompt_tokens + self.completion_tokens > MAX_INT:
+            raise ValueError(f"'prompt_tokens' and 'completion_tokens' together must be at most {MAX_INT:,}")
+        return self
 
     def counts(self) -> TokenUsage:
         """The same as a :class:`TokenUsage`."""

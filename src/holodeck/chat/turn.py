@@ -25,7 +25,7 @@ from holodeck.models.cost import RequestUsage
 from holodeck.models.events import TextDelta, ToolFinished, ToolStarted, TurnError, TurnEvent, TurnResult
 from holodeck.models.exchange import ModelReply, ToolCall
 from holodeck.models.llm import LLMConfig
-from holodeck.models.token_usage import TokenUsage
+from holodeck.models.token_usage import TokenUsage, total_usage
 from holodeck.models.tool_execution import ToolExecution, ToolSpec
 from holodeck.tools import CallContext
 
@@ -64,8 +64,7 @@ class _Progress:
 
     @property
     def usage(self) -> TokenUsage | None:
-        known = [request.usage for request in self.requests if request.usage is not None]
-        return sum(known[1:], known[0]) if known and len(known) == len(self.requests) else None
+        return total_usage(request.usage for request in self.requests)
 
 
 class Turn:

@@ -8,12 +8,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Self
 from uuid import UUID, uuid4
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, field_validator, model_validator
+from pydantic import AfterValidator, ConfigDict, Field, field_validator, model_validator
 
 from holodeck.errors import SessionError
 from holodeck.lib.validation import MAX_MESSAGE_CHARS
 from holodeck.models.agent import AgentConfig
-from holodeck.models.base import Int, PastTime, Value, utc_now
+from holodeck.models.base import Int, PastTime, Strict, Value, utc_now
 from holodeck.models.token_usage import TokenUsage
 from holodeck.models.tool_execution import ToolExecution
 
@@ -50,7 +50,7 @@ class Message(Value):
         role: Who speaks.
         content: What is said, stripped; never empty; at most 10,000 characters from a user.
         timestamp: When, aware, UTC.
-        tool_calls: Tool calls made for this answer; assistant messages only.
+        tool_calls: Tool calls made for this answer, a list that cannot be changed; assistant messages only.
         tokens_used: Sum over the model requests of the turn; None if any of them is unknown.
     """
 
@@ -87,8 +87,8 @@ class SessionState(str, Enum):
 _NEXT_STATE = {SessionState.INITIALIZING: SessionState.ACTIVE, SessionState.ACTIVE: SessionState.TERMINATED}
 
 
-class ChatSession(BaseModel):
-    """An interactive chat session.
+class ChatSession(Strict):
+    """An interactive chat session. Its state moves forward only, and none begins TERMINATED.
 
     Attributes:
         session_id: UUID; also ``gen_ai.conversation.id``.
@@ -100,7 +100,7 @@ class ChatSession(BaseModel):
         metadata: Anything the caller wants to keep with it.
     """
 
-    model_config = ConfigDict(extra="forbid", validate_assignment=True, arbitrary_types_allowed=True)
+    model_config = ConfigDict(arbitrary_types_allowed=True)
 
     session_id: UUID = Field(default_factory=uuid4)
     agent_config: AgentConfig
@@ -110,6 +110,12 @@ class ChatSession(BaseModel):
     state: SessionState = SessionState.INITIALIZING
     metadata: dict[str, Any] = Field(default_factory=dict)
 
+    def model_post_init(self, context: Any, /) -> None:
+        """A session that has ended is not made."""
+        del context
+        if self.state is SessionState.TERMINATED:
+            raise ValueError("a session cannot begin terminated")
+
     def activate(self) -> None:
         """The agent is loaded: INITIALIZING → ACTIVE."""
         self.state = SessionState.ACTIVE
@@ -118,10 +124,12 @@ class ChatSession(BaseModel):
         """The user left, or an error ended it: ACTIVE → TERMINATED."""
         self.state = SessionState.TERMINATED
 
-    def __setattr__(self, name: str, value: Any) -> None:
-        if name == "state" and _NEXT_STATE.get(self.state) != value:
-            raise SessionError(f"a session cannot go from {self.state.value} to {SessionState(value).value}")
-        super().__setattr__(name, value)
+    if not TYPE_CHECKING:  # as in Strict
+
+        def __setattr__(self, name: str, value: Any) -> None:
+            if name == "state" and _NEXT_STATE.get(self.state) != value:
+                raise SessionError(f"a session cannot go from {self.state.value} to {SessionState(value).value}")
+            super().__setattr__(name, value)
 
 
 class ChatConfig(Value):

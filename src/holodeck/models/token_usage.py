@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import operator
+from collections.abc import Iterable
+from functools import reduce
 from typing import Self
 
 from pydantic import Field, model_validator
 
-from holodeck.models.base import Int, Value
+from holodeck.models.base import MAX_INT, Int, Value
 
-__all__ = ["TokenUsage"]
+__all__ = ["TokenUsage", "total_usage"]
 
 
 class TokenUsage(Value):
-    """Token counts of one or more model requests.
+    """Token counts of one or more model requests; each fits in 64 bits.
 
     Attributes:
         prompt_tokens: Tokens in the prompt, cached ones included.
@@ -41,11 +44,19 @@ class TokenUsage(Value):
 
     @classmethod
     def of(cls, prompt: int, completion: int, **parts: int | None) -> TokenUsage:
-        """A usage whose total is the sum of ``prompt`` and ``completion``; ``parts`` are the optional counts."""
+        """A usage whose total is the sum of ``prompt`` and ``completion``; ``parts`` are the optional counts.
+
+        Raises:
+            ValueError: A count, or the total, is negative or does not fit in 64 bits.
+        """
         return cls(prompt_tokens=prompt, completion_tokens=completion, total_tokens=prompt + completion, **parts)
 
     def __add__(self, other: TokenUsage) -> TokenUsage:
-        """Counts of both together; an optional part is known if either side knows it."""
+        """Counts of both together; an optional part is known if either side knows it, and the sum fits in 64 bits.
+
+        Raises:
+            ValueError: The prompts, the completions or the totals together do not fit in 64 bits; :func:`total_usage` calls that unknown.
+        """
         return TokenUsage.of(
             self.prompt_tokens + other.prompt_tokens,
             self.completion_tokens + other.completion_tokens,
@@ -56,4 +67,21 @@ class TokenUsage(Value):
 
 
 def _add(a: int | None, b: int | None) -> int | None:
-    return None if a is None and b is None else (a or 0) + (b or 0)
+    if a is None and b is None:
+        return None
+    both = (a or 0) + (b or 0)
+    return both if both <= MAX_INT else None
+
+
+def total_usage(usages: Iterable[TokenUsage | None]) -> TokenUsage | None:
+    """The sum; None if there is nothing to add, if any part of it is unknown, or if it does not fit in 64 bits."""
+    known, unknown = [], False
+    for usage in usages:
+        if usage is None:
+            unknown = True
+        else:
+            known.append(usage)
+    try:
+        return None if unknown or not known else reduce(operator.add, known)
+    except ValueError:
+        return None

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from enum import Enum
-from typing import Any, Self
+from typing import Any, Final, Self
 
 from pydantic import Field, field_validator, model_validator
 
+from holodeck.errors import SessionError
 from holodeck.lib.validation import sanitize_parameters, sanitize_tool_output
 from holodeck.models.base import Float, Value
 
@@ -38,19 +39,30 @@ class ToolSpec(Value):
     type: str = "function"
 
 
+_BEFORE: Final = {
+    ToolStatus.RUNNING: (ToolStatus.PENDING,),
+    ToolStatus.SUCCESS: (ToolStatus.RUNNING,),
+    ToolStatus.FAILED: (ToolStatus.PENDING, ToolStatus.RUNNING),
+}
+
+
 class ToolExecution(Value):
     """Metadata about one tool call; a frozen value whose transitions return a new one.
 
+    The transitions are PENDING → RUNNING → SUCCESS or FAILED, and PENDING → FAILED for a call that was never begun; any other raises
+    ``SessionError``. They set a result with SUCCESS only, and an error message with FAILED only. A value that is made directly, as one that
+    is read back from JSON, may stand anywhere.
+
     Attributes:
-        tool_name: Name of a tool that the agent configures.
-        parameters: Arguments, sanitized.
+        tool_name: Name of a tool that the agent configures; never empty.
+        parameters: Arguments, sanitized; as frozen as the rest, at any depth.
         result: What the tool returned, sanitized; None until it has.
         status: Where the call stands.
         execution_time: Seconds the tool ran; None until it has.
         error_message: Why it failed; always there when status is FAILED.
     """
 
-    tool_name: str
+    tool_name: str = Field(min_length=1)
     parameters: dict[str, Any] = Field(default_factory=dict)
     result: str | None = None
     status: ToolStatus = ToolStatus.PENDING
@@ -75,18 +87,19 @@ class ToolExecution(Value):
 
     def running(self) -> ToolExecution:
         """The same call, started."""
-        return self._with(status=ToolStatus.RUNNING)
+        return self._become(ToolStatus.RUNNING)
 
     def succeeded(self, result: str | None, execution_time: float | None = None) -> ToolExecution:
         """The same call with its result; ``execution_time`` in seconds."""
-        return self._with(status=ToolStatus.SUCCESS, result=result, execution_time=execution_time)
+        return self._become(ToolStatus.SUCCESS, result=result, execution_time=execution_time)
 
     def failed(self, error: str, execution_time: float | None = None) -> ToolExecution:
         """The same call with the reason of its failure; ``execution_time`` in seconds."""
         reason = sanitize_tool_output(error).strip() or "failed without a message"
-        return self._with(status=ToolStatus.FAILED, error_message=reason, execution_time=execution_time)
+        return self._become(ToolStatus.FAILED, error_message=reason, execution_time=execution_time)
 
-    def _with(self, **changes: Any) -> ToolExecution:
+    def _become(self, status: ToolStatus, **outcome: Any) -> ToolExecution:
+        if self.status not in _BEFORE[status]:
+            raise SessionError(f"a tool call cannot go from {self.status.value} to {status.value}")
         # model_copy(update=…) would skip validation: sanitizing is part of the value.
-        fields = {name: getattr(self, name) for name in type(self).model_fields}
-        return ToolExecution(**(fields | changes))
+        return ToolExecution(tool_name=self.tool_name, parameters=self.parameters, status=status, **outcome)

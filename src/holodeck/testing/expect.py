@@ -15,7 +15,7 @@ from holodeck.lib.redaction import compile_pattern
 from holodeck.lib.validation import shorten
 from holodeck.models.base import Strict
 from holodeck.models.events import TurnResult
-from holodeck.models.token_usage import TokenUsage
+from holodeck.models.token_usage import TokenUsage, total_usage
 from holodeck.models.tool_execution import ToolExecution
 from holodeck.testing.calls import Prices, call_text, nearest_call, value_text
 from holodeck.testing.matching import AtMost, Exactly, Match, matcher_of, schema_check, schema_problem
@@ -64,8 +64,7 @@ class Outcome:
     @property
     def usage(self) -> TokenUsage | None:
         """Tokens of all turns; None if any is unknown."""
-        known = [result.usage for result in self.results if result.usage is not None]
-        return sum(known[1:], known[0]) if known and len(known) == len(self.results) else None
+        return total_usage(result.usage for result in self.results)
 
     @property
     def cost(self) -> float | str:
