@@ -1,7 +1,8 @@
 """What the connectors of all providers share, and which module makes each; importing this module imports parts of Semantic Kernel.
 
 Clients get every setting explicitly (they read the environment otherwise), do not retry by themselves (each retry would be a request
-without a span), and have no limit of their own on time: silence is measured by the backend.
+without a span), follow no redirect (another host would be sent the key and the conversation), and have no limit of their own on time:
+silence is measured by the backend.
 """
 
 from __future__ import annotations
@@ -17,10 +18,11 @@ from semantic_kernel.connectors.ai.prompt_execution_settings import PromptExecut
 from semantic_kernel.functions.kernel_function_metadata import KernelFunctionMetadata
 
 from holodeck.backends import kernel
+from holodeck.errors import ConfigError
 from holodeck.models.llm import LLMConfig, Provider
 from holodeck.models.tool_execution import ToolSpec
 
-__all__ = ["Connection", "connect", "inlined", "key_of", "present", "settings_with_tools"]
+__all__ = ["Connection", "connect", "http_client", "inlined", "key_of", "present", "settings_with_tools"]
 
 _NO_KEY: Final = "not-needed"
 _CONNECT: Final = {
@@ -132,6 +134,22 @@ def connect(config: LLMConfig, environ: Mapping[str, str]) -> Connection:
     module, _, name = _CONNECT[config.provider].partition(":")
     connection: Connection = getattr(kernel.load(f"holodeck.backends.{module}"), name)(config, environ)
     return connection
+
+
+def http_client(make: Callable[..., Any], **options: Any) -> Any:
+    """What ``make`` makes of the ``options`` and of what all clients have in common.
+
+    Raises:
+        ConfigError: The environment names a proxy or certificates that cannot be used.
+    """
+    try:
+        return make(follow_redirects=False, timeout=None, **options)
+    except ImportError as error:
+        raise ConfigError("the environment names a SOCKS proxy, which needs another package: pip install socksio") from error
+    except OSError as error:
+        raise ConfigError("SSL_CERT_FILE or SSL_CERT_DIR names certificates that cannot be read: check it") from error
+    except Exception as error:  # the proxy's URL may hold a password, and the error quotes it
+        raise ConfigError("the environment names a proxy that cannot be used: check HTTP_PROXY, HTTPS_PROXY and ALL_PROXY") from error
 
 
 def key_of(config: LLMConfig) -> str:

@@ -1,20 +1,24 @@
 """Semantic Kernel's ``ChatHistory``, written and read in one place.
 
 What is added here can be sent to every provider again: each tool call has its result right behind it, in call order, and arguments are
-valid JSON even where the model's were not.
+valid JSON even where the model's were not, and so are names.
 """
 
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from holodeck.backends import kernel
 from holodeck.models.exchange import ModelReply, ToolCall
 
 if TYPE_CHECKING:
     from semantic_kernel.contents import ChatHistory
+
+_NOT_IN_NAMES: Final = re.compile(r"[^A-Za-z0-9_-]")
+_LONGEST_NAME: Final = 64
 
 __all__ = ["add_reply", "add_results", "as_messages", "new_history", "rewind"]
 
@@ -39,7 +43,8 @@ def add_reply(history: ChatHistory, reply: ModelReply) -> None:
     items: list[Any] = [contents.TextContent(text=reply.text)] if reply.text else []
     # `function_name` and not `name`: a name with a dash would be split into plug-in and function.
     items += [
-        contents.FunctionCallContent(id=c.id, name=c.name, function_name=c.name, arguments=_valid(c.arguments)) for c in reply.tool_calls
+        contents.FunctionCallContent(id=c.id, name=(n := _name(c.name)), function_name=n, arguments=_valid(c.arguments))
+        for c in reply.tool_calls
     ]
     history.add_message(contents.ChatMessageContent(role=contents.AuthorRole.ASSISTANT, items=items))
 
@@ -48,14 +53,20 @@ def add_results(history: ChatHistory, results: Iterable[tuple[ToolCall, str]]) -
     """Add the results of tool calls, in the order given."""
     contents = kernel.load("semantic_kernel.contents")
     for call, result in results:
-        item = contents.FunctionResultContent(id=call.id, name=call.name, function_name=call.name, result=result)
+        name = _name(call.name)
+        item = contents.FunctionResultContent(id=call.id, name=name, function_name=name, result=result)
         history.add_message(contents.ChatMessageContent(role=contents.AuthorRole.TOOL, items=[item]))
+
+
+def _name(name: str) -> str:
+    """``name`` as every provider takes it back: what a model calls need not be a tool that there is."""
+    return _NOT_IN_NAMES.sub("_", name)[:_LONGEST_NAME] or "unnamed"
 
 
 def _valid(arguments: str) -> str:
     try:
         return arguments if isinstance(json.loads(arguments), dict) else "{}"
-    except ValueError:
+    except (ValueError, RecursionError):
         return "{}"
 
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 from urllib.parse import urlsplit
 
+from holodeck.backends.places import base_of
 from holodeck.lib.validation import shorten, terminal_safe
 from holodeck.models.llm import LLMConfig, Provider
 from holodeck.version import __version__
@@ -57,30 +58,30 @@ def reach(config: LLMConfig, environ: Mapping[str, str], seconds: float) -> Reac
 
     Args:
         config: The model, with key and endpoint.
-        environ: For ``OLLAMA_HOST``.
+        environ: For ``OLLAMA_HOST`` and ``OLLAMA_API_KEY``.
         seconds: Longest wait for each step.
     """
     if config.provider not in _PATHS:
         return None
-    base = (
-        config.endpoint or (environ.get("OLLAMA_HOST") if config.provider is Provider.OLLAMA else "") or _BASES.get(config.provider, "")
-    ).rstrip("/")
+    base = config.endpoint or (environ.get("OLLAMA_HOST") if config.provider is Provider.OLLAMA else "") or _BASES.get(config.provider, "")
+    base, query = base_of(base.rstrip("/"))
     parts = urlsplit(base)
     server = f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}"
     import httpx  # noqa: PLC0415 - only if used
 
     try:
         with (
-            httpx.Client(timeout=seconds, headers=_headers(config)) as client,
-            client.stream("GET", base + _PATHS[config.provider], params=_parameters(config)) as answer,
+            httpx.Client(timeout=seconds, headers=_headers(config, environ)) as client,
+            client.stream("GET", base.rstrip("/") + _PATHS[config.provider], params=query | _parameters(config)) as answer,
         ):
             return _reached(server, answer, config)
-    except (httpx.HTTPError, httpx.InvalidURL, OSError, ValueError) as error:
+    except (httpx.HTTPError, httpx.InvalidURL, OSError, ValueError, ImportError) as error:
         return Reached(server, reason=_reason(error))
 
 
-def _headers(config: LLMConfig) -> dict[str, str]:
+def _headers(config: LLMConfig, environ: Mapping[str, str]) -> dict[str, str]:
     key = config.api_key.get_secret_value() if config.api_key else ""
+    key = key or (environ.get("OLLAMA_API_KEY", "") if config.provider is Provider.OLLAMA else "")
     agent = {"user-agent": f"holodeck/{__version__}"}
     if not key:
         return agent
