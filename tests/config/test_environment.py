@@ -39,6 +39,31 @@ def test_choices_are_found_in_any_case() -> None:
         Environment({"C": "zipkin"}).choice("C", known=("otlp", "none"))
 
 
+def test_what_others_support_is_said() -> None:
+    """A value of the specification that is not supported here is told from a typing error."""
+    with pytest.raises(SettingError, match=r"^C: 'Zipkin' is not supported by HoloDeck: use otlp or none"):
+        Environment({"C": "Zipkin"}).choice("C", known=("otlp", "none"), elsewhere=("zipkin",))
+
+
+def test_where_nothing_depends_on_it_garbage_is_a_line() -> None:
+    """The value counts as unset, and each complaint is made once."""
+    doubts: list[str] = []
+    environment = Environment({"N": "x", "F": "nan", "C": "zipkin", "P": "a"}).doubting(doubts)
+    assert [environment.integer("N"), environment.integer("N")] == [("env N", None)] * 2
+    assert environment.number("F", low=0) == ("env F", None)
+    assert environment.choice("C", known=("otlp",)) == ("env C", None)
+    assert environment.pairs("P") == ("env P", None)
+    assert [line.partition(":")[0] for line in doubts] == ["N", "F", "C", "P"]
+    assert all(line.endswith("(now it counts as unset)") for line in doubts)
+
+
+def test_a_whole_number_may_have_an_upper_limit() -> None:
+    """The limit itself is allowed, what is above it is not."""
+    assert Environment({"N": "1000"}).integer("N", high=1000) == ("env N", 1000)
+    with pytest.raises(SettingError, match=r"^N: '1001' is not a whole number from 1 to 1,000"):
+        Environment({"N": "1001"}).integer("N", high=1000)
+
+
 def test_pairs_are_percent_decoded() -> None:
     """Values are decoded, ``+`` stays, white space is dropped, ``=`` may be in a value, empty entries do not count."""
     assert split_pairs("env H", " a = b%20c , d=e+f=,, g=%C3%A9,") == [("a", "b c"), ("d", "e+f="), ("g", "é")]

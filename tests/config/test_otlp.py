@@ -170,8 +170,25 @@ def test_timeouts_are_milliseconds_in_and_seconds_out() -> None:
     assert target(timeout_ms=2000).timeout == 2.0
     with pytest.raises(SettingError, match=r"^OTEL_EXPORTER_OTLP_TIMEOUT: '10s' is not a number"):
         target({"TIMEOUT": "10s"})
-    with pytest.raises(SettingError, match="of at least 1"):
-        target({"TIMEOUT": "0"})
+    for bad in ("0", "2147483648", "1e300"):
+        with pytest.raises(SettingError, match=r"is not a number from 1 to 2,147,483,647 \(milliseconds\)"):
+            target({"TIMEOUT": bad})
+
+
+@pytest.mark.parametrize(
+    ("signal", "variable"),
+    [("traces", "OTEL_BSP_EXPORT_TIMEOUT"), ("metrics", "OTEL_METRIC_EXPORT_TIMEOUT"), ("logs", "OTEL_BLRP_EXPORT_TIMEOUT")],
+)
+def test_an_export_takes_no_longer_than_its_processor_allows(signal: str, variable: str) -> None:
+    """The shorter of the two times counts, for its own signal, and the source says which one it was."""
+    config = ObservabilityConfig.model_validate({"enabled": True, "exporters": {"otlp": {"timeout_ms": 3000}}})
+    shorter, longer = (resolve_telemetry(config, {variable: value}) for value in ("2000", "30000"))
+    others = {"traces", "metrics", "logs"} - {signal}
+    assert (getattr(shorter, signal).timeout, shorter.sources[f"{signal}.timeout"]) == (2.0, f"env {variable}")
+    assert {getattr(shorter, other).timeout for other in others} == {3.0}
+    assert (getattr(longer, signal).timeout, longer.sources[f"{signal}.timeout"]) == (3.0, "agent file")
+    with pytest.raises(SettingError, match=rf"^{variable}: 'soon' is not a number"):
+        resolve_telemetry(config, {variable: "soon"})
 
 
 def test_compression_follows_the_protocol() -> None:

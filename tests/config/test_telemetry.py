@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from operator import attrgetter
 from pathlib import Path
 from typing import Any
 from uuid import UUID
@@ -80,11 +81,31 @@ def test_the_reader_in_the_terminal_follows_the_environment(exporter: str, writt
     assert resolve({"exporters": {"console": written}}, {"OTEL_TRACES_EXPORTER": exporter}).console is console
 
 
-@pytest.mark.parametrize("exporter", ["zipkin", "otlp,jaeger", "none,otlp"])
-def test_unknown_exporters_are_refused(exporter: str) -> None:
-    """A name that means nothing here is one error."""
-    with pytest.raises(SettingError, match=r"^OTEL_TRACES_EXPORTER: "):
-        resolve({}, {"OTEL_TRACES_EXPORTER": exporter})
+@pytest.mark.parametrize(
+    ("exporter", "enabled", "words"),
+    [
+        ("otlp,jaeger", None, "'jaeger' is not supported by HoloDeck: use otlp, console or none"),
+        ("otpl,otlp", None, "'otpl' is unknown"),
+        ("none,otlp", None, "none cannot stand beside other exporters"),
+        ("zipkin", True, "'zipkin' is not supported by HoloDeck"),
+    ],
+)
+def test_who_wants_spans_to_be_sent_is_told_that_they_are_not(exporter: str, enabled: bool | None, words: str) -> None:
+    """A name that means nothing here is one error where OTLP is asked for."""
+    with pytest.raises(SettingError, match=rf"^OTEL_TRACES_EXPORTER: {words}"):
+        resolve({} if enabled is None else {"enabled": enabled}, {"OTEL_TRACES_EXPORTER": exporter})
+
+
+@pytest.mark.parametrize(
+    ("exporter", "words"), [("zipkin", "not supported by HoloDeck"), ("nonsense", "unknown"), ("none,console", "none cannot stand")]
+)
+def test_an_unknown_exporter_alone_is_a_warning(exporter: str, words: str) -> None:
+    """Where nothing is to be sent over OTLP the chat goes on, as if the variable were not there."""
+    settings = resolve({}, {"OTEL_TRACES_EXPORTER": exporter})
+    assert (settings.otlp, settings.console, sent(settings)) == (False, True, set())
+    (line,) = settings.warnings
+    assert line.startswith("OTEL_TRACES_EXPORTER: ")
+    assert words in line
 
 
 def test_an_endpoint_alone_turns_nothing_on() -> None:
@@ -123,6 +144,8 @@ def test_single_signals_can_be_left_out() -> None:
     assert settings.warnings == ("OTEL_METRICS_EXPORTER=console: metrics are not shown in the terminal, and not sent",)
     with pytest.raises(SettingError, match=r"^OTEL_LOGS_EXPORTER: 'loki' is unknown"):
         resolve({"enabled": True}, {"OTEL_LOGS_EXPORTER": "loki"})
+    with pytest.raises(SettingError, match=r"^OTEL_METRICS_EXPORTER: 'prometheus' is not supported by HoloDeck: use otlp, none"):
+        resolve({"enabled": True}, {"OTEL_METRICS_EXPORTER": "prometheus"})
 
 
 def test_without_traces_there_is_nothing_to_read_or_send() -> None:
@@ -179,9 +202,12 @@ def test_the_resource_says_which_process_it_is() -> None:
 
 @pytest.mark.parametrize("text", ["nonsense", "a=b,c", "=x"])
 def test_resource_attributes_are_pairs(text: str) -> None:
-    """An entry that is no pair is refused."""
+    """An entry that is no pair is refused; where nothing is sent, the whole variable is left out with a warning."""
     with pytest.raises(SettingError, match=r"^OTEL_RESOURCE_ATTRIBUTES: entry"):
-        resolve({}, {"OTEL_RESOURCE_ATTRIBUTES": text})
+        resolve({}, {"OTEL_RESOURCE_ATTRIBUTES": text}, observability=True)
+    settings = resolve({}, {"OTEL_RESOURCE_ATTRIBUTES": text})
+    assert "a" not in settings.resource
+    assert settings.warnings[0].startswith("OTEL_RESOURCE_ATTRIBUTES: entry")
 
 
 @pytest.mark.parametrize(
@@ -208,9 +234,21 @@ def test_a_sampler_argument_without_use_is_said() -> None:
     assert "has no effect" in resolve({}, {"OTEL_TRACES_SAMPLER_ARG": "0.5"}).warnings[0]
     assert "has no effect" in resolve({}, {"OTEL_TRACES_SAMPLER_ARG": "0.5", "OTEL_TRACES_SAMPLER": "always_on"}).warnings[0]
     with pytest.raises(SettingError, match=r"^OTEL_TRACES_SAMPLER_ARG: '2' is not a number from 0 to 1"):
-        resolve({}, {"OTEL_TRACES_SAMPLER_ARG": "2"})
-    with pytest.raises(SettingError, match=r"^OTEL_TRACES_SAMPLER: 'jaeger_remote' is unknown"):
-        resolve({}, {"OTEL_TRACES_SAMPLER": "jaeger_remote"})
+        resolve({"enabled": True}, {"OTEL_TRACES_SAMPLER_ARG": "2", "OTEL_TRACES_SAMPLER": "traceidratio"})
+
+
+@pytest.mark.parametrize(
+    ("sampler", "words"), [("jaeger_remote", "is not supported by HoloDeck: use "), ("allways_on", "is unknown: use ")]
+)
+def test_a_sampler_that_is_not_there_matters_where_spans_are_sent(sampler: str, words: str) -> None:
+    """It is an error with OTLP and a warning without; its argument, which nothing reads, is never an error."""
+    environ = {"OTEL_TRACES_SAMPLER": sampler, "OTEL_TRACES_SAMPLER_ARG": "endpoint=http://h:1"}
+    with pytest.raises(SettingError, match=rf"^OTEL_TRACES_SAMPLER: '{sampler}' {words}"):
+        resolve({}, environ, observability=True)
+    settings = resolve({"traces": {"sample_rate": 0.5}}, environ)
+    assert (settings.sampler, settings.sampler_arg) == ("parentbased_traceidratio", 0.5)
+    assert words in settings.warnings[0]
+    assert "has no effect" in settings.warnings[1]
 
 
 NUMBERS = [
@@ -220,6 +258,22 @@ NUMBERS = [
     ("export_interval_ms", "OTEL_METRIC_EXPORT_INTERVAL", {"metrics": {"export_interval_ms": 50}}, 50, 60_000),
     ("attribute_length_limit", "OTEL_SPAN_ATTRIBUTE_VALUE_LENGTH_LIMIT", {}, None, 65_536),
     ("attribute_length_limit", "OTEL_ATTRIBUTE_VALUE_LENGTH_LIMIT", {}, None, 65_536),
+    ("log_max_queue_size", "OTEL_BLRP_MAX_QUEUE_SIZE", {}, None, 2048),
+    ("log_max_export_batch_size", "OTEL_BLRP_MAX_EXPORT_BATCH_SIZE", {}, None, 512),
+    ("log_schedule_delay_millis", "OTEL_BLRP_SCHEDULE_DELAY", {}, None, 1000),
+    ("limits.span_attributes", "OTEL_SPAN_ATTRIBUTE_COUNT_LIMIT", {}, None, 256),
+    ("limits.span_attributes", "OTEL_ATTRIBUTE_COUNT_LIMIT", {}, None, 256),
+    ("limits.events", "OTEL_SPAN_EVENT_COUNT_LIMIT", {}, None, 128),
+    ("limits.links", "OTEL_SPAN_LINK_COUNT_LIMIT", {}, None, 128),
+    ("limits.event_attributes", "OTEL_EVENT_ATTRIBUTE_COUNT_LIMIT", {}, None, 128),
+    ("limits.event_attributes", "OTEL_ATTRIBUTE_COUNT_LIMIT", {}, None, 128),
+    ("limits.link_attributes", "OTEL_LINK_ATTRIBUTE_COUNT_LIMIT", {}, None, 128),
+    ("limits.link_attributes", "OTEL_ATTRIBUTE_COUNT_LIMIT", {}, None, 128),
+    ("limits.attribute_length", "OTEL_ATTRIBUTE_VALUE_LENGTH_LIMIT", {}, None, 65_536),
+    ("limits.log_attributes", "OTEL_LOGRECORD_ATTRIBUTE_COUNT_LIMIT", {}, None, 128),
+    ("limits.log_attributes", "OTEL_ATTRIBUTE_COUNT_LIMIT", {}, None, 128),
+    ("limits.log_attribute_length", "OTEL_LOGRECORD_ATTRIBUTE_VALUE_LENGTH_LIMIT", {}, None, 65_536),
+    ("limits.log_attribute_length", "OTEL_ATTRIBUTE_VALUE_LENGTH_LIMIT", {}, None, 65_536),
 ]
 
 
@@ -227,27 +281,110 @@ NUMBERS = [
 def test_numbers_come_from_environment_file_or_default(
     setting: str, variable: str, section: dict[str, Any], written: int | None, default: int
 ) -> None:
-    """Each number has its variable, its key where it has one, and its default; garbage is refused by name."""
-    assert getattr(resolve(), setting) == default
+    """Each number has its variable, its key where it has one, and its default; garbage is refused by name, or a warning without OTLP."""
+    value = attrgetter(setting)
+    assert value(resolve()) == default
     if written is not None:
-        assert getattr(resolve(section), setting) == written
-    settings = resolve(section, {variable: "60"})
-    assert (getattr(settings, setting), settings.sources[setting]) == (60, f"env {variable}")
-    with pytest.raises(SettingError, match=rf"^{variable}: 'many' is not a whole number"):
-        resolve(section, {variable: "many"})
+        assert value(resolve(section)) == written
+    settings = resolve(section, {variable: "60"}, observability=True)
+    assert (value(settings), settings.sources[setting]) == (60, f"env {variable}")
+    for garbage in ("many", "-3", "1.5"):
+        with pytest.raises(SettingError, match=rf"^{variable}: '{garbage}' is not a whole number"):
+            resolve(section, {variable: garbage}, observability=True)
+        without = resolve(section, {variable: garbage})
+        assert value(without) == (default if written is None else written)
+        assert [line.partition(":")[0] for line in without.warnings] == [variable]
+
+
+WORDS = [
+    ("metric_temporality", "OTEL_EXPORTER_OTLP_METRICS_TEMPORALITY_PREFERENCE", "LowMemory", "lowmemory", "cumulative"),
+    (
+        "metric_histogram",
+        "OTEL_EXPORTER_OTLP_METRICS_DEFAULT_HISTOGRAM_AGGREGATION",
+        "base2_exponential_bucket_histogram",
+        "base2_exponential_bucket_histogram",
+        "explicit_bucket_histogram",
+    ),
+    ("exemplar_filter", "OTEL_METRICS_EXEMPLAR_FILTER", "Always_Off", "always_off", "trace_based"),
+]
+
+
+@pytest.mark.parametrize(("setting", "variable", "said", "value", "default"), WORDS)
+def test_the_form_of_metrics_is_the_environments(setting: str, variable: str, said: str, value: str, default: str) -> None:
+    """Each is one of a few words in any case; another one matters only where metrics are sent."""
+    assert getattr(resolve(), setting) == default
+    settings = resolve({}, {variable: said}, observability=True)
+    assert (getattr(settings, setting), settings.sources[setting]) == (value, f"env {variable}")
+    with pytest.raises(SettingError, match=rf"^{variable}: 'bogus' is unknown: use "):
+        resolve({}, {variable: "bogus"}, observability=True)
+    for section, flag in (({}, False), ({"metrics": {"enabled": False}}, True)):
+        without = resolve(section, {variable: "bogus"}, observability=flag)
+        assert getattr(without, setting) == default
+        assert without.warnings == (next(line for line in without.warnings if line.startswith(f"{variable}: ")),)
+
+
+@pytest.mark.parametrize("variable", ["OTEL_PYTHON_TRACER_PROVIDER", "OTEL_PYTHON_METER_PROVIDER"])
+def test_a_provider_that_is_not_installed_is_refused(variable: str) -> None:
+    """OpenTelemetry would look for it while a library is imported, and the chat would never begin; an empty name is one, too."""
+    for value, words in (("bogus", "'bogus' is not installed"), ("", "is empty")):
+        with pytest.raises(SettingError, match=rf"^{variable}: {words}.*: unset it"):
+            resolve({}, {variable: value})
+    assert resolve({}, {variable: f"default_{variable.removeprefix('OTEL_PYTHON_').lower()}"}).warnings == ()
+
+
+@pytest.mark.parametrize(
+    ("variable", "value"),
+    [
+        ("OTEL_CONFIG_FILE", "otel.yaml"),
+        ("OTEL_PROPAGATORS", "tracecontext,b3"),
+        ("OTEL_EXPERIMENTAL_RESOURCE_DETECTORS", "process"),
+        ("OTEL_PYTHON_EXPORTER_OTLP_HTTP_CREDENTIAL_PROVIDER", "gcp"),
+        ("OTEL_PYTHON_EXPORTER_OTLP_GRPC_METRICS_CREDENTIAL_PROVIDER", "gcp"),
+    ],
+)
+def test_what_changes_nothing_is_said_where_something_is_sent(variable: str, value: str) -> None:
+    """Who sets a variable that HoloDeck does not read gets a line, and only where telemetry leaves the process."""
+    (line,) = resolve({}, {variable: value}, observability=True).warnings
+    assert line.startswith(f"{variable} has no effect: ")
+    assert resolve({}, {variable: value}).warnings == ()
+    assert resolve({}, {"OTEL_PROPAGATORS": "baggage, TraceContext"}, observability=True).warnings == ()
+
+
+@pytest.mark.parametrize("variable", ["OTEL_PYTHON_SDK_INTERNAL_METRICS_ENABLED", "OTEL_INSTRUMENTATION_GENAI_EMIT_EVENT"])
+def test_switches_of_the_libraries_are_true_or_false(variable: str) -> None:
+    """They are read by the libraries themselves: a word that means nothing is found before."""
+    for word in ("true", "FALSE"):
+        assert resolve({}, {variable: word}, observability=True).warnings == ()
+    with pytest.raises(SettingError, match=rf"^{variable}: '1' is unknown: use true or false"):
+        resolve({}, {variable: "1"}, observability=True)
+
+
+@pytest.mark.parametrize(("variable", "setting"), [("OTEL_BSP_SCHEDULE_DELAY", "schedule_delay_millis")])
+def test_no_time_is_longer_than_a_process_can_wait(variable: str, setting: str) -> None:
+    """What a clock cannot hold is refused, in the environment and in the file."""
+    with pytest.raises(SettingError, match=rf"^{variable}: '2147483648' is not a whole number from 1 to 2,147,483,647"):
+        resolve({}, {variable: str(2**31)}, observability=True)
+    with pytest.raises(ValueError, match=setting):
+        ObservabilityConfig.model_validate({"traces": {setting: 2**31}})
 
 
 def test_the_limit_for_spans_wins() -> None:
     """The more specific limit counts."""
     environ = {"OTEL_ATTRIBUTE_VALUE_LENGTH_LIMIT": "10", "OTEL_SPAN_ATTRIBUTE_VALUE_LENGTH_LIMIT": "20"}
-    assert resolve({}, environ).attribute_length_limit == 20
+    settings = resolve({}, environ)
+    assert (settings.attribute_length_limit, settings.limits.attribute_length, settings.limits.log_attribute_length) == (20, 10, 10)
 
 
 def test_a_batch_fits_into_the_queue() -> None:
     """A larger batch is an error of who asked for it; the default shrinks with the queue."""
     assert resolve({"traces": {"max_queue_size": 100}}).max_export_batch_size == 100
+    section, environ = {"traces": {"max_queue_size": 100}}, {"OTEL_BSP_MAX_EXPORT_BATCH_SIZE": "101"}
     with pytest.raises(SettingError, match=r"^OTEL_BSP_MAX_EXPORT_BATCH_SIZE: 101 is more than the queue holds"):
-        resolve({"traces": {"max_queue_size": 100}}, {"OTEL_BSP_MAX_EXPORT_BATCH_SIZE": "101"})
+        resolve(section, environ, observability=True)
+    assert (resolve(section, environ).max_export_batch_size, len(resolve(section, environ).warnings)) == (100, 1)
+    with pytest.raises(SettingError, match=r"^OTEL_BLRP_MAX_EXPORT_BATCH_SIZE: 99999 is more than the queue holds \(2048\)"):
+        resolve({}, {"OTEL_BLRP_MAX_EXPORT_BATCH_SIZE": "99999"}, observability=True)
+    assert resolve({}, {"OTEL_BLRP_MAX_QUEUE_SIZE": "7"}).log_max_export_batch_size == 7
     with pytest.raises(ConfigError, match=r"traces\.max_export_batch_size: 101 is more"):
         resolve({"traces": {"max_export_batch_size": 101}}, {"OTEL_BSP_MAX_QUEUE_SIZE": "100"})
 

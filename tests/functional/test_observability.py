@@ -91,6 +91,48 @@ def test_command_line_beats_environment_beats_file(
         assert bool(receiver.spans) is sent
 
 
+@pytest.mark.parametrize(
+    ("variable", "value"),
+    [
+        ("OTEL_SPAN_LINK_COUNT_LIMIT", "abc"),
+        ("OTEL_EVENT_ATTRIBUTE_COUNT_LIMIT", "-3"),
+        ("OTEL_METRICS_EXEMPLAR_FILTER", "bogus"),
+        ("OTEL_BLRP_MAX_EXPORT_BATCH_SIZE", "99999"),
+        ("OTEL_METRIC_EXPORT_TIMEOUT", "abc"),
+        ("OTEL_TRACES_SAMPLER", "jaeger_remote"),
+    ],
+)
+def test_garbage_in_a_variable_matters_where_something_is_sent(variable: str, value: str, tmp_path: Path) -> None:
+    """With --observability it is one line and exit code 2; without, the chat goes on, at most with a warning of one line."""
+    path = scripted_agent(tmp_path, *SCRIPT)
+    strict = run(["chat", path, "--observability", "-m", "my order"], env={variable: value})
+    assert (strict.code, strict.out, strict.err.count("\n")) == (2, "", 1)
+    assert strict.err.startswith(f"error: {variable}: ")
+    lax = run(["chat", path, "-m", "my order"], env={variable: value})
+    assert (lax.code, lax.out) == (0, "Let me look.\n\nIt shipped.\n")
+    assert lax.err.count(variable) == (variable != "OTEL_METRIC_EXPORT_TIMEOUT")
+
+
+@pytest.mark.parametrize("flags", [[], ["--observability"]])
+@pytest.mark.parametrize("value", ["bogus", ""])
+def test_a_provider_that_is_not_there_does_not_hang_the_chat(value: str, flags: list[str], tmp_path: Path) -> None:
+    """OTEL_PYTHON_TRACER_PROVIDER names a provider that OpenTelemetry would look for while a library is imported."""
+    done = run(["chat", scripted_agent(tmp_path, *SCRIPT), "-m", "hi", *flags], env={"OTEL_PYTHON_TRACER_PROVIDER": value})
+    assert (done.code, done.out) == (2, "")
+    assert "unset it" in done.err
+
+
+def test_the_doctor_shows_every_limit_and_who_set_it(tmp_path: Path) -> None:
+    """Variables that change what is recorded are among the settings that the doctor lists."""
+    environ = {"OTEL_SPAN_LINK_COUNT_LIMIT": "7", "OTEL_BLRP_MAX_QUEUE_SIZE": "9", "OTEL_METRICS_EXEMPLAR_FILTER": "always_off"}
+    done = run(["doctor", scripted_agent(tmp_path, *SCRIPT), "--json"], env=environ)
+    shown = {each["name"]: (each["value"], each["source"]) for each in json.loads(done.out)["settings"]}
+    assert shown["limits.links"] == ("7", "env OTEL_SPAN_LINK_COUNT_LIMIT")
+    assert shown["limits.span_attributes"] == ("256", "default")
+    assert shown["log_max_queue_size"] == ("9", "env OTEL_BLRP_MAX_QUEUE_SIZE")
+    assert shown["exemplar_filter"] == ("always_off", "env OTEL_METRICS_EXEMPLAR_FILTER")
+
+
 def test_agent_file_settings_reach_the_wire(tmp_path: Path) -> None:
     """Endpoint, protocol, headers, compression, service name and resource attributes of the agent file are what the receiver sees."""
     with OtlpReceiver() as receiver:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import os
 import subprocess
 import sys
@@ -11,6 +12,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from statistics import median
 from time import monotonic, perf_counter
+from typing import Any
 
 import pytest
 
@@ -108,6 +110,70 @@ def test_a_real_process_is_gone_in_two_seconds(tmp_path: Path, protocol: str) ->
         assert process.wait(10) == 0
         assert monotonic() - start < 3.5  # the end of the interpreter included, on a machine that may be busy; unbounded it is 7 to 30 s
         assert "no spans delivered, 6 kept for later (no answer in time at " in process.stdout.read()
+
+
+AGENTS = """
+import asyncio, json, sys, threading, time
+from holodeck import Session, load_agent
+
+async def main(path):
+    agents = [load_agent(path, observability=True) for _ in range(5)]
+    for agent in agents:
+        async with Session(agent) as session:
+            await session.send("hi")
+    await asyncio.sleep(float(sys.argv[2]))
+    start = time.monotonic()
+    reports = await asyncio.gather(*(agent.close() for agent in agents))
+    end = time.monotonic() + 1
+    took = end - 1 - start
+    while (left := ours()) and time.monotonic() < end:
+        await asyncio.sleep(0.02)
+    print(json.dumps({"left": left, "kept": [report.kept for report in reports], "took": took}))
+
+def ours():
+    return [t.name for t in threading.enumerate() if t.name.lower().startswith(("holodeck", "otel"))]
+
+asyncio.run(main(sys.argv[1]))
+"""
+
+
+def close_five(tmp_path: Path, url: str, protocol: str, wait: float = 0.0) -> dict[str, Any]:
+    """Let five agents of one process, which has no logging, talk and end; ``wait`` seconds between the two. Nothing is on stderr."""
+    path = scripted_agent(tmp_path, {"text": "hello", "repeat": True})
+    own = {"OTEL_EXPORTER_OTLP_ENDPOINT": url, "OTEL_EXPORTER_OTLP_PROTOCOL": protocol, "HOLODECK_STATE_DIR": str(tmp_path / "state")}
+    quick = {"OTEL_BSP_SCHEDULE_DELAY": "50", "OTEL_BLRP_SCHEDULE_DELAY": "50", "OTEL_METRIC_EXPORT_INTERVAL": "50"}
+    command = [sys.executable, "-c", AGENTS, str(path), str(wait)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False, env={**os.environ, **own, **quick})
+    assert (done.returncode, done.stderr) == (0, "")
+    found: dict[str, Any] = json.loads(done.stdout)
+    return found
+
+
+@pytest.mark.parametrize("protocol", ["http/protobuf", "grpc"])
+@pytest.mark.parametrize(("kind", "wait"), [("refused", 0.4), ("silent", 0.0), ("silent", 0.4), ("tls", 0.4)])
+def test_closed_agents_leave_nothing_behind(tmp_path: Path, kind: str, wait: float, protocol: str) -> None:
+    """A process that goes on has no thread of theirs a second later and nothing on its stderr, though the collector is down."""
+    with SilentPort() as silent:
+        urls = {
+            "refused": f"http://127.0.0.1:{unused_port()}",
+            "silent": silent.base_url,
+            "tls": silent.base_url.replace("http:", "https:"),
+        }
+        found = close_five(tmp_path, urls[kind], protocol, wait)
+    assert found["left"] == []
+    assert found["kept"] == [2] * 5
+    assert found["took"] < 2.5
+
+
+@pytest.mark.parametrize("protocol", ["http/protobuf", "grpc"])
+def test_closed_agents_have_delivered_everything(tmp_path: Path, protocol: str) -> None:
+    """With a collector that is well, the spans, metrics and log records of all five arrive."""
+    with OtlpReceiver() as receiver:
+        found = close_five(tmp_path, receiver.grpc_url if protocol == "grpc" else receiver.http_url, protocol)
+        assert (found["left"], found["kept"]) == ([], [0] * 5)
+        assert len(receiver.spans) == 10
+        assert len({log.trace_id for log in receiver.logs}) == 5
+        assert len({metric.resource["service.instance.id"] for metric in receiver.metrics}) == 5
 
 
 async def first_words(path: Path, options: dict[str, str], state: Path, turns: int) -> list[tuple[float, float]]:

@@ -9,9 +9,10 @@ from typing import Any, Self
 
 import pytest
 import yaml
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 from opentelemetry.exporter.otlp.proto.common.trace_encoder import encode_spans
+from opentelemetry.sdk.metrics.export import InMemoryMetricReader
 from opentelemetry.sdk.trace import ReadableSpan
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor, SpanExporter, SpanExportResult
 
@@ -21,6 +22,8 @@ from holodeck.errors import ConfigError
 from holodeck.lib.validation import terminal_safe
 from holodeck.models.events import TurnResult
 from holodeck.models.observability import ObservabilityConfig
+from holodeck.telemetry import create_telemetry
+from holodeck.testing.memory import LogCollector
 from support.answers import NEXT
 from support.model_server import Call, ModelServer, Reply
 
@@ -163,40 +166,72 @@ def test_any_result_of_a_tool(world: World, result: Any) -> None:
 
 VARIABLES = [
     "OTEL_SDK_DISABLED",
-    "OTEL_TRACES_EXPORTER",
-    "OTEL_METRICS_EXPORTER",
-    "OTEL_LOGS_EXPORTER",
-    "OTEL_EXPORTER_OTLP_ENDPOINT",
-    "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT",
-    "OTEL_EXPORTER_OTLP_PROTOCOL",
-    "OTEL_EXPORTER_OTLP_HEADERS",
-    "OTEL_EXPORTER_OTLP_TIMEOUT",
-    "OTEL_EXPORTER_OTLP_COMPRESSION",
-    "OTEL_EXPORTER_OTLP_INSECURE",
+    "OTEL_CONFIG_FILE",
+    "OTEL_PROPAGATORS",
     "OTEL_SERVICE_NAME",
     "OTEL_RESOURCE_ATTRIBUTES",
     "OTEL_TRACES_SAMPLER",
     "OTEL_TRACES_SAMPLER_ARG",
-    "OTEL_BSP_MAX_QUEUE_SIZE",
-    "OTEL_BSP_SCHEDULE_DELAY",
+    *(f"OTEL_{signal}_EXPORTER" for signal in ("TRACES", "METRICS", "LOGS")),
+    *(
+        f"OTEL_EXPORTER_OTLP_{signal}{name}"
+        for signal in ("", "TRACES_", "METRICS_", "LOGS_")
+        for name in (
+            *("ENDPOINT", "PROTOCOL", "HEADERS", "TIMEOUT", "COMPRESSION", "INSECURE"),
+            *("CERTIFICATE", "CLIENT_KEY", "CLIENT_CERTIFICATE"),
+        )
+    ),
+    *(
+        f"OTEL_{processor}_{name}"
+        for processor in ("BSP", "BLRP")
+        for name in ("MAX_QUEUE_SIZE", "MAX_EXPORT_BATCH_SIZE", "SCHEDULE_DELAY", "EXPORT_TIMEOUT")
+    ),
     "OTEL_METRIC_EXPORT_INTERVAL",
-    "OTEL_ATTRIBUTE_VALUE_LENGTH_LIMIT",
+    "OTEL_METRIC_EXPORT_TIMEOUT",
+    "OTEL_METRICS_EXEMPLAR_FILTER",
+    "OTEL_EXPORTER_OTLP_METRICS_TEMPORALITY_PREFERENCE",
+    "OTEL_EXPORTER_OTLP_METRICS_DEFAULT_HISTOGRAM_AGGREGATION",
+    *(f"OTEL_{kind}ATTRIBUTE_COUNT_LIMIT" for kind in ("", "SPAN_", "EVENT_", "LINK_", "LOGRECORD_")),
+    *(f"OTEL_{kind}ATTRIBUTE_VALUE_LENGTH_LIMIT" for kind in ("", "SPAN_", "LOGRECORD_")),
+    "OTEL_SPAN_EVENT_COUNT_LIMIT",
+    "OTEL_SPAN_LINK_COUNT_LIMIT",
+    "OTEL_EXPERIMENTAL_RESOURCE_DETECTORS",
     "OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT",
+    "OTEL_INSTRUMENTATION_GENAI_EMIT_EVENT",
+    "OTEL_PYTHON_SDK_INTERNAL_METRICS_ENABLED",
+    "OTEL_PYTHON_TRACER_PROVIDER",
+    "OTEL_PYTHON_METER_PROVIDER",
 ]
-ODD = ["http://", "http://[::1", "h:4317", "1e999", "-1", "%zz=1", "a=b=c"]
+# Without OTLP only these can stop a chat: the first decides whether content is recorded, with the others it would never begin.
+ALWAYS_STRICT = {"OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT", "OTEL_PYTHON_TRACER_PROVIDER", "OTEL_PYTHON_METER_PROVIDER"}
+ODD = ["http://", "http://[::1", "h:4317", "1e999", "-1", "0", "999999999999999", "%zz=1", "a=b=c", "zipkin", "none,otlp"]
+ANY_VALUE = st.text(st.characters(exclude_characters="\x00"), max_size=40) | st.sampled_from(ODD)
 
 
-@settings(max_examples=80, deadline=None)
-@given(name=st.sampled_from(VARIABLES), value=st.text(st.characters(exclude_characters="\x00"), max_size=40) | st.sampled_from(ODD))
+@settings(max_examples=150, deadline=None)
+@given(name=st.sampled_from(VARIABLES), value=ANY_VALUE)
 def test_any_value_of_an_otel_variable(name: str, value: str) -> None:
-    """Any value is a setting, or one clear error that is a single line."""
+    """Any value is a setting from which telemetry can be made, or one clear error that is a single line."""
     said = ""
     try:
-        resolve_telemetry(ObservabilityConfig(), {name: value}, observability=True)
+        resolved = resolve_telemetry(ObservabilityConfig(), {name: value}, observability=True)
+        nowhere = resolved.model_copy(update=dict.fromkeys(("traces", "metrics", "logs")))
+        create_telemetry(nowhere, metric_readers=[InMemoryMetricReader()], log_processors=[LogCollector()]).shutdown()
     except ConfigError as error:
         said = error.message
+        assert name in said or name.replace("OTLP_TRACES", "OTLP").replace("OTLP_METRICS", "OTLP").replace("OTLP_LOGS", "OTLP") in said
     assert "\n" not in said
     assert not RAW.search(said)
+
+
+@settings(max_examples=150, deadline=None)
+@given(name=st.sampled_from([name for name in VARIABLES if name not in ALWAYS_STRICT]), value=ANY_VALUE)
+def test_no_value_of_an_otel_variable_stops_a_chat_that_sends_nothing(name: str, value: str) -> None:
+    """Where nothing leaves over OTLP a value that means nothing is at most a warning, of one line."""
+    assume(name != "OTEL_TRACES_EXPORTER" or "otlp" not in value.lower())
+    resolved = resolve_telemetry(ObservabilityConfig(), {name: value})
+    assert resolved.traces is resolved.metrics is resolved.logs is None
+    assert not any(RAW.search(line) or "\n" in line for line in resolved.warnings)
 
 
 FILES = (

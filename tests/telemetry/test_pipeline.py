@@ -14,10 +14,12 @@ from typing import Any
 import pytest
 from opentelemetry import trace
 
+from holodeck.errors import SessionError
+from holodeck.models.exchange import ModelReply
 from holodeck.models.observability import OtlpTarget, TelemetrySettings
-from holodeck.telemetry import Telemetry, create_telemetry
+from holodeck.telemetry import Evaluation, Telemetry, create_telemetry
 from support.otlp_receiver import OtlpReceiver, SilentPort, unused_port
-from support.telemetry import RESOURCE, record_turn
+from support.telemetry import RESOURCE, USAGE, record_turn
 
 PROTOCOLS = ["http/protobuf", "grpc"]
 SIGNALS = ("traces", "metrics", "logs")
@@ -234,22 +236,39 @@ def test_two_telemetries_in_one_process_do_not_mix() -> None:
 
 
 def test_a_hostile_value_does_not_cost_the_batch() -> None:
-    """A lone surrogate in a tool's name and id arrives as U+FFFD, and the other spans arrive too."""
+    """A lone surrogate in a response's id arrives as U+FFFD, and the other spans arrive too."""
     with OtlpReceiver() as receiver:
         with telemetry(otlp=True, traces=targets(receiver, "http/protobuf")["traces"]) as made:
-            record_turn(made, tool_name="bad\ud83ename")
-        assert "execute_tool bad\ufffdname" in {s.name for s in receiver.spans}
+            reply = ModelReply.model_construct(
+                text="Shipped.", finish_reason="stop", response_id="bad\ud83eid", response_model="m", usage=USAGE
+            )
+            record_turn(made, reply=reply)
+        (chat,) = [s for s in receiver.spans if s.name.startswith("chat")]
+        assert chat.attributes["gen_ai.response.id"] == "bad\ufffdid"
         assert len(receiver.spans) == 3
 
 
-def test_the_resource_is_redacted_and_exportable() -> None:
-    """A secret or a lone surrogate in a resource attribute does not leave as it is."""
+@pytest.mark.parametrize("signal", SIGNALS)
+def test_the_resource_is_redacted_and_exportable(signal: str) -> None:
+    """Keys, texts and lists of texts pass the gate on every signal, and a value whose key names a secret is hidden."""
+    resource = {
+        **RESOURCE,
+        "owner": "a@b.example",
+        "odd": "x\ud83e",
+        "owners": ["c@d.example", "team"],
+        "e@f.example": "mail",
+        "deploy.password": "hunter2",
+        "large": 2**70,
+        "port": 8080,
+    }
     with OtlpReceiver() as receiver:
-        resource = {**RESOURCE, "owner": "a@b.example", "odd": "x\ud83e"}
-        with telemetry(otlp=True, resource=resource, traces=targets(receiver, "http/protobuf")["traces"]) as made:
+        with telemetry(otlp=True, resource=resource, **{signal: targets(receiver, "http/protobuf")[signal]}) as made:
             record_turn(made)
-        assert receiver.spans[0].resource["owner"] == "[redacted]"
-        assert receiver.spans[0].resource["odd"] == "x\ufffd"
+        seen = {"traces": receiver.spans, "metrics": receiver.metrics, "logs": receiver.logs}[signal][0].resource
+        sent = b"".join(a.body for a in receiver.raw)
+    assert (seen["owner"], seen["odd"], list(seen["owners"])) == ("[redacted]", "x\ufffd", ["[redacted]", "team"])
+    assert (seen["[redacted]"], seen["deploy.password"], seen["large"], seen["port"]) == ("[redacted]", "[redacted]", str(2**70), 8080)
+    assert not any(secret in sent for secret in (b"a@b", b"c@d", b"e@f", b"hunter2"))
 
 
 def test_a_turns_records_go_to_its_own_telemetry() -> None:
@@ -277,3 +296,19 @@ def test_a_collector_that_refuses_is_not_waited_for(protocol: str) -> None:
     start = monotonic()
     assert made.shutdown().kept == 3
     assert monotonic() - start < 1.2
+
+
+def test_what_has_been_shut_down_says_so() -> None:
+    """A second shutdown repeats the report, later turns cost nothing and say nothing, and its providers never become the globals."""
+    before = trace.get_tracer_provider()
+    with OtlpReceiver() as receiver:
+        made = create_telemetry(TelemetrySettings(resource=RESOURCE, otlp=True, **targets(receiver, "http/protobuf")))
+        record_turn(made)
+        assert made.shutdown() == made.shutdown()
+        record_turn(made, 2)
+        made.evaluated(Evaluation("case", passed=True, score=1.0), record_turn(made, 3))
+        assert made.flush() is True
+        with pytest.raises(SessionError, match="has been shut down"):
+            made.install_globals()
+        assert len(receiver.spans) == 3
+    assert trace.get_tracer_provider() is before

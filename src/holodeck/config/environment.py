@@ -13,7 +13,7 @@ from holodeck.lib.validation import exportable
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-__all__ = ["Environment", "Precedence", "split_pairs"]
+__all__ = ["Environment", "Named", "Precedence", "setting_error", "split_pairs"]
 
 T = TypeVar("T")
 Named = tuple[str, T | None]
@@ -23,14 +23,37 @@ Named = tuple[str, T | None]
 class Environment:
     """Environment variables; one that is empty counts as unset (OpenTelemetry specification, *Parsing empty value*).
 
-    Every method takes names in order of precedence and returns the source (``env NAME``) of the first that is set, with its value.
+    Every method takes names in order of precedence and returns the source (``env NAME``) of the first that is set, with its value. A value
+    that means nothing is an error where it matters: a typing error must not lose data silently. Where it does not, it counts as unset.
 
     Args:
         variables: The environment.
+        doubts: Gets one line for each value that means nothing, instead of an error.
     """
 
-    def __init__(self, variables: Mapping[str, str]) -> None:
-        self._variables = variables
+    def __init__(self, variables: Mapping[str, str], doubts: list[str] | None = None) -> None:
+        self._variables, self._doubts = variables, doubts
+
+    def doubting(self, doubts: list[str]) -> Environment:
+        """The same variables, none of which matters enough for an error: ``doubts`` gets a line instead."""
+        return Environment(self._variables, doubts)
+
+    def refuse(self, source: str, message: str) -> None:
+        """The variable in ``source`` means nothing: from here on it counts as unset.
+
+        Raises:
+            SettingError: That matters.
+        """
+        error = setting_error(source, message)
+        if self._doubts is None:
+            raise error
+        line = f"{error.message} (now it counts as unset)"
+        if line not in self._doubts:
+            self._doubts.append(line)
+
+    def is_there(self, name: str) -> bool:
+        """Whether there is such a variable, an empty one included."""
+        return name in self._variables
 
     def text(self, *names: str) -> Named[str]:
         """The text without white space around it."""
@@ -39,20 +62,34 @@ class Environment:
                 return f"env {name}", value
         return f"env {names[0]}", None
 
-    def choice(self, *names: str, known: Sequence[str]) -> Named[str]:
-        """One of ``known``, in any case."""
+    def choice(self, *names: str, known: Sequence[str], elsewhere: Sequence[str] = ()) -> Named[str]:
+        """One of ``known``, in any case; ``elsewhere`` are values of the specification that HoloDeck does not support."""
         source, value = self.text(*names)
-        if value is not None and value.lower() not in known:
-            raise setting_error(source, f"{_shown(value)} is unknown: use {choices(known)}")
-        return source, None if value is None else value.lower()
+        word = None if value is None else value.lower()
+        if value is None or word in known:
+            return source, word
+        self.refuse(source, f"{_shown(value)} is {'not supported by HoloDeck' if word in elsewhere else 'unknown'}: use {choices(known)}")
+        return source, None
 
-    def integer(self, *names: str, low: int = 1) -> Named[int]:
-        """A whole number of at least ``low``."""
+    def pairs(self, *names: str) -> Named[list[tuple[str, str]]]:
+        """Pairs, as :func:`split_pairs` reads them; all or none."""
+        source, value = self.text(*names)
+        try:
+            return source, None if value is None else split_pairs(source, value)
+        except SettingError as error:
+            self.refuse(source, error.message.removeprefix(f"{source.removeprefix('env ')}: "))
+            return source, None
+
+    def integer(self, *names: str, low: int = 1, high: int | None = None) -> Named[int]:
+        """A whole number of at least ``low`` and at most ``high``."""
         source, value = self.text(*names)
         if value is None:
             return source, None
-        if not (value.isascii() and value.isdigit()) or len(value) > 18 or int(value) < low:
-            raise setting_error(source, f"{_shown(value)} is not a whole number of at least {low}")
+        is_whole = value.isascii() and value.isdigit() and len(value) <= 18
+        if not is_whole or int(value) < low or (high is not None and int(value) > high):
+            wanted = f"of at least {low}" if high is None else f"from {low} to {high:,}"
+            self.refuse(source, f"{_shown(value)} is not a whole number {wanted}")
+            return source, None
         return source, int(value)
 
     def number(self, *names: str, low: float, high: float = math.inf, unit: str = "") -> Named[float]:
@@ -65,8 +102,9 @@ class Environment:
         except ValueError:
             number = math.nan
         if not (math.isfinite(number) and low <= number <= high):
-            wanted = f"from {low:g} to {high:g}" if math.isfinite(high) else f"of at least {low:g}"
-            raise setting_error(source, f"{_shown(value)} is not a number {wanted}{unit}")
+            wanted = f"from {low:g} to {high:,.10g}" if math.isfinite(high) else f"of at least {low:g}"
+            self.refuse(source, f"{_shown(value)} is not a number {wanted}{unit}")
+            return source, None
         return source, number
 
 

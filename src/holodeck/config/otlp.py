@@ -22,7 +22,7 @@ from holodeck.config.endpoint import Endpoint, parse_endpoint
 from holodeck.config.environment import Environment, Precedence, setting_error, split_pairs
 from holodeck.config.headers import clean_headers
 from holodeck.config.problems import KeyedError
-from holodeck.models.observability import OtlpConfig, OtlpTarget
+from holodeck.models.observability import MAX_MILLISECONDS, OtlpConfig, OtlpTarget
 
 if TYPE_CHECKING:
     from holodeck.errors import ConfigError
@@ -35,6 +35,12 @@ _FILE: Final = "agent file"
 _WRITTEN: Final = {"grpc": "grpc", "http": "http/protobuf"}
 _PORTS: Final = {"http/protobuf": 4318, "grpc": 4317}
 _DEFAULT_TIMEOUT: Final = 10_000.0
+_EXPORT_TIMEOUTS: Final = {
+    "traces": "OTEL_BSP_EXPORT_TIMEOUT",
+    "metrics": "OTEL_METRIC_EXPORT_TIMEOUT",
+    "logs": "OTEL_BLRP_EXPORT_TIMEOUT",
+}
+"""The longest that an export may take, whatever the exporter says of its requests."""
 
 
 class TargetResolver:
@@ -133,9 +139,13 @@ class TargetResolver:
         return chosen
 
     def _timeout(self, signal: Signal) -> float:
-        said = self._environment.number(*self._names(signal, "TIMEOUT"), low=1, unit=" (milliseconds)")
+        said = self._environment.number(*self._names(signal, "TIMEOUT"), low=1, high=MAX_MILLISECONDS, unit=" (milliseconds)")
+        source, longest = self._environment.number(_EXPORT_TIMEOUTS[signal], low=1, high=MAX_MILLISECONDS, unit=" (milliseconds)")
         written = (_FILE, None if self._config.timeout_ms is None else float(self._config.timeout_ms))
-        return self._precedence.pick(f"{signal}.timeout", said, written, default=_DEFAULT_TIMEOUT) / 1000
+        timeout = self._precedence.pick(f"{signal}.timeout", said, written, default=_DEFAULT_TIMEOUT)
+        if longest is not None and longest < timeout:
+            timeout = self._precedence.pick(f"{signal}.timeout", (source, longest), default=timeout)
+        return timeout / 1000
 
     def _compression(self, signal: Signal, protocol: str) -> str:
         said = self._environment.choice(*self._names(signal, "COMPRESSION"), known=("none", "gzip", "deflate"))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 from uuid import uuid4
 
-from holodeck.config.environment import Environment, Precedence, split_pairs
+from holodeck.config.environment import Environment, Precedence
 from holodeck.lib.validation import exportable
 from holodeck.version import __version__
 
@@ -24,7 +24,7 @@ def resolve_resource(config: ObservabilityConfig, environment: Environment, prec
     file < its ``service_name`` < ``OTEL_RESOURCE_ATTRIBUTES`` < ``OTEL_SERVICE_NAME``.
 
     Raises:
-        SettingError: ``OTEL_RESOURCE_ATTRIBUTES`` has an entry that is no pair.
+        SettingError: ``OTEL_RESOURCE_ATTRIBUTES`` has an entry that is no pair, and that matters to ``environment``.
     """
     attributes: dict[str, Any] = {}
     for source, values in _layers(config, environment):
@@ -35,13 +35,13 @@ def resolve_resource(config: ObservabilityConfig, environment: Environment, prec
 
 
 def _layers(config: ObservabilityConfig, environment: Environment) -> list[tuple[str, dict[str, Any]]]:
-    attributes_source, pairs = environment.text("OTEL_RESOURCE_ATTRIBUTES")
+    attributes_source, pairs = environment.pairs("OTEL_RESOURCE_ATTRIBUTES")
     name_source, name = environment.text("OTEL_SERVICE_NAME")
     service = (config.service_name or "").strip()
     return [
         ("default", {"service.name": "holodeck", "service.version": __version__, "service.instance.id": str(uuid4())}),
         (_FILE, {exportable(key): value for key, value in config.resource_attributes.items()}),
         (_FILE, {"service.name": service} if service else {}),
-        (attributes_source, dict(split_pairs(attributes_source, pairs)) if pairs else {}),
+        (attributes_source, dict(pairs or ())),
         (name_source, {"service.name": name} if name else {}),
     ]

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
-from holodeck.config.environment import Environment, Precedence, setting_error
+from holodeck.config.environment import Environment, Named, Precedence, setting_error
 from holodeck.config.jaeger import resolve_jaeger
 from holodeck.config.otlp import SIGNALS, Signal, TargetResolver
 from holodeck.config.problems import KeyedError
+from holodeck.config.python_sdk import check_providers, check_switches, without_effect
+from holodeck.config.recording import RecordingResolver
 from holodeck.config.resource import resolve_resource
 from holodeck.errors import SettingError
 from holodeck.lib.problems import choices, one_line
@@ -31,6 +33,9 @@ _SAMPLERS: Final = (
     "parentbased_always_off",
     "parentbased_traceidratio",
 )
+_OTHER_SAMPLERS: Final = ("jaeger_remote", "parentbased_jaeger_remote", "xray")
+_OTHER_EXPORTERS: Final = {"traces": ("zipkin", "jaeger", "logging"), "metrics": ("prometheus", "logging"), "logs": ("logging",)}
+"""Names of the specification, today's and earlier ones, that mean nothing here."""
 _CAPTURE: Final = {
     "true": True, "span_only": True, "event_only": True, "span_and_event": True, "false": False, "no_content": False,
 }  # fmt: skip
@@ -49,8 +54,9 @@ def resolve_telemetry(
 
     ``OTEL_SDK_DISABLED=true`` beats everything. The switch is ``--observability``, then ``OTEL_TRACES_EXPORTER`` (``otlp``, ``console``,
     ``none``), then ``observability.enabled``; an endpoint alone turns nothing on. While the switch is off, variables of OTLP are not
-    read. ``OTEL_METRICS_EXPORTER`` and ``OTEL_LOGS_EXPORTER`` leave out one signal. ``traces.enabled: false`` in the agent file leaves
-    no spans to read in the terminal either. ``sources`` of the result says for each setting who decided.
+    read, and of the other variables a value that means nothing is a warning; while it is on, that is an error, because it could lose
+    data silently. ``OTEL_METRICS_EXPORTER`` and ``OTEL_LOGS_EXPORTER`` leave out one signal. ``traces.enabled: false`` in the agent file
+    leaves no spans to read in the terminal either. ``sources`` of the result says for each setting who decided.
 
     Args:
         config: The ``observability`` section of the agent file.
@@ -60,7 +66,7 @@ def resolve_telemetry(
         trace_file: ``--trace-file``.
 
     Raises:
-        SettingError: A variable or a flag means nothing.
+        SettingError: A variable or a flag means nothing, and something depends on it.
         ConfigError: The agent file does; the message names the key.
     """
     _check_patterns(config.traces.redaction_patterns)
@@ -68,6 +74,14 @@ def resolve_telemetry(
     if resolver.disabled():
         return resolver.nothing(trace_file)
     return resolver.settings(observability, capture_content, trace_file)
+
+
+def _exporter_problem(names: set[str], signal: Signal, known: tuple[str, ...]) -> str:
+    """What is wrong with a list of exporters; "" if nothing is."""
+    if unknown := sorted(names.difference(known)):
+        why = "not supported by HoloDeck" if unknown[0] in _OTHER_EXPORTERS[signal] else "unknown"
+        return f"'{one_line(unknown[0], 40)}' is {why}: use {choices(known)}"
+    return "none cannot stand beside other exporters" if "none" in names and len(names) > 1 else ""
 
 
 def _check_patterns(patterns: list[str]) -> None:
@@ -94,6 +108,7 @@ class _Resolver:
         self._config, self._environment = config, environment
         self._precedence = Precedence()
         self._warnings: list[str] = []
+        self._doubtful = environment.doubting(self._warnings)
 
     def disabled(self) -> bool:
         """``OTEL_SDK_DISABLED``: only ``true`` counts, in any case."""
@@ -110,17 +125,27 @@ class _Resolver:
         return TelemetrySettings(disabled=True, console=False, sources=sources, warnings=warnings)
 
     def settings(self, observability: bool | None, capture_content: bool | None, trace_file: Path | None) -> TelemetrySettings:
+        check_providers(self._environment)
+        outputs = self._outputs(observability)
+        seen_by = {signal: self._environment if outputs[signal] is not None else self._doubtful for signal in SIGNALS}
+        sent = self._environment if any(outputs[signal] is not None for signal in SIGNALS) else self._doubtful
+        recording = RecordingResolver(
+            self._config, self._precedence, spans=seen_by["traces"], metrics=seen_by["metrics"], logs=seen_by["logs"]
+        )
         values: dict[str, Any] = {
-            **self._outputs(observability),
+            **outputs,
             **self._console_form(),
-            **self._sampling(),
-            **self._batching(),
-            "resource": resolve_resource(self._config, self._environment, self._precedence),
+            **self._sampling(seen_by["traces"]),
+            **recording.settings(),
+            "resource": resolve_resource(self._config, sent, self._precedence),
             "capture_content": self._capture(capture_content),
             "redaction_patterns": self._patterns(),
             "log_level": self._pick("log_level", self._written(self._config.logs, "level"), default="INFO"),
             "trace_file": self._trace_file(trace_file),
         }
+        check_switches(metrics=seen_by["metrics"], logs=seen_by["logs"])
+        if sent is self._environment:
+            self._warnings += without_effect(sent)
         values["jaeger_url"] = resolve_jaeger(self._config.jaeger_url, values["traces"], self._environment, self._precedence)
         return TelemetrySettings(**values, sources=self._precedence.sources, warnings=tuple(self._warnings))
 
@@ -146,16 +171,18 @@ class _Resolver:
             return _FILE, False
         return self._written(self._config.exporters.console, "enabled")
 
-    def _traces_exporters(self) -> tuple[str, set[str] | None]:
+    def _traces_exporters(self) -> Named[set[str]]:
         source, said = self._environment.text("OTEL_TRACES_EXPORTER")
         if said is None:
             return source, None
         names = {name.strip().lower() for name in said.split(",") if name.strip()}
-        if unknown := sorted(names - {"otlp", "console", "none"}):
-            raise setting_error(source, f"'{one_line(unknown[0], 40)}' is unknown: use otlp, console or none")
-        if "none" in names and len(names) > 1:
-            raise setting_error(source, "none cannot stand beside other exporters")
-        return source, names
+        problem = _exporter_problem(names, "traces", ("otlp", "console", "none"))
+        if not problem:
+            return source, names
+        # Who wants spans to be sent must know that they are not; for everybody else nothing depends on it.
+        wanted = "otlp" in names or (self._config.enabled and self._config.exporters.otlp.enabled)
+        (self._environment if wanted else self._doubtful).refuse(source, problem)
+        return source, None
 
     def _targets(self, otlp: bool, traces_said: tuple[str, bool | None]) -> dict[str, OtlpTarget | None]:
         if otlp and not self._config.exporters.otlp.enabled:
@@ -172,7 +199,7 @@ class _Resolver:
 
     def _exporter(self, signal: Signal) -> tuple[str, bool | None]:
         name = f"OTEL_{signal.upper()}_EXPORTER"
-        source, said = self._environment.choice(name, known=("otlp", "none", "console"))
+        source, said = self._environment.choice(name, known=("otlp", "none", "console"), elsewhere=_OTHER_EXPORTERS[signal])
         if said == "console":
             self._warnings.append(f"{name}=console: {signal} are not shown in the terminal, and not sent")
         return source, None if said is None else said == "otlp"
@@ -182,54 +209,20 @@ class _Resolver:
         defaults = {"pretty_print": True, "include_timestamps": False}
         return {key: self._pick(key, self._written(console, key), default=default) for key, default in defaults.items()}
 
-    def _sampling(self) -> dict[str, Any]:
-        source, sampler = self._environment.choice("OTEL_TRACES_SAMPLER", known=_SAMPLERS)
-        argument = self._environment.number("OTEL_TRACES_SAMPLER_ARG", low=0, high=1)
+    def _sampling(self, environment: Environment) -> dict[str, Any]:
+        source, sampler = environment.choice("OTEL_TRACES_SAMPLER", known=_SAMPLERS, elsewhere=_OTHER_SAMPLERS)
         rate = self._config.traces.sample_rate
         by_rate = (_FILE, None if rate is None else "parentbased_traceidratio")
         chosen = self._pick("sampler", (source, sampler), by_rate, default="parentbased_always_on")
-        by_env = sampler is not None and sampler.endswith("traceidratio")
-        if argument[1] is not None and not by_env:
+        if sampler is not None and sampler.endswith("traceidratio"):
+            argument = environment.number("OTEL_TRACES_SAMPLER_ARG", low=0, high=1)
+            return {"sampler": chosen, "sampler_arg": self._pick("sampler_arg", argument, default=1.0)}
+        if environment.text("OTEL_TRACES_SAMPLER_ARG")[1] is not None:
             self._warnings.append(
                 "OTEL_TRACES_SAMPLER_ARG has no effect: it needs OTEL_TRACES_SAMPLER=traceidratio or parentbased_traceidratio"
             )
-        if by_env:
-            return {"sampler": chosen, "sampler_arg": self._pick("sampler_arg", argument, default=1.0)}
         value = rate if sampler is None else None
         return {"sampler": chosen, "sampler_arg": self._pick("sampler_arg", (_FILE, value), default=None)}
-
-    def _batching(self) -> dict[str, int]:
-        traces, integer = self._config.traces, self._environment.integer
-        queue = self._pick("max_queue_size", integer("OTEL_BSP_MAX_QUEUE_SIZE"), (_FILE, traces.max_queue_size), default=2048)
-        return {
-            "max_queue_size": queue,
-            "max_export_batch_size": self._batch_size(queue),
-            "schedule_delay_millis": self._pick(
-                "schedule_delay_millis", integer("OTEL_BSP_SCHEDULE_DELAY"), (_FILE, traces.schedule_delay_millis), default=5000
-            ),
-            "export_interval_ms": self._pick(
-                "export_interval_ms",
-                integer("OTEL_METRIC_EXPORT_INTERVAL"),
-                (_FILE, self._config.metrics.export_interval_ms),
-                default=60_000,
-            ),
-            "attribute_length_limit": self._pick(
-                "attribute_length_limit",
-                integer("OTEL_SPAN_ATTRIBUTE_VALUE_LENGTH_LIMIT", "OTEL_ATTRIBUTE_VALUE_LENGTH_LIMIT", low=0),
-                default=65_536,
-            ),
-        }
-
-    def _batch_size(self, queue: int) -> int:
-        said = self._environment.integer("OTEL_BSP_MAX_EXPORT_BATCH_SIZE")
-        written = self._config.traces.max_export_batch_size
-        size = self._pick("max_export_batch_size", said, (_FILE, written), default=min(512, queue))
-        if size <= queue:
-            return size
-        message = f"{size} is more than the queue holds ({queue}): a batch cannot be larger than the queue"
-        if said[1] is not None:
-            raise setting_error(said[0], message)
-        raise KeyedError(("observability", "traces", "max_export_batch_size"), message)
 
     def _capture(self, flag: bool | None) -> bool:
         source, said = self._environment.text(_CAPTURE_VARIABLE)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Final, Literal
 
 from pydantic import Field, field_validator
 
@@ -11,6 +11,7 @@ from holodeck.lib.problems import one_line
 from holodeck.models.base import MAX_INT, Bool, Float, Int, Strict, Value
 
 __all__ = [
+    "MAX_MILLISECONDS",
     "ConsoleConfig",
     "ExportersConfig",
     "LogsConfig",
@@ -18,6 +19,7 @@ __all__ = [
     "ObservabilityConfig",
     "OtlpConfig",
     "OtlpTarget",
+    "RecordLimits",
     "TelemetrySettings",
     "TelemetryStatistics",
     "TracesConfig",
@@ -25,6 +27,8 @@ __all__ = [
 
 LogLevel = Literal["DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL"]
 Protocol = Literal["http/protobuf", "grpc"]
+MAX_MILLISECONDS: Final = 2**31 - 1
+"""The longest time that a socket can be told to wait: 24 days."""
 
 
 class TracesConfig(Strict):
@@ -46,7 +50,7 @@ class TracesConfig(Strict):
     redaction_patterns: list[str] = Field(default_factory=list)
     max_queue_size: Int | None = Field(default=None, gt=0)
     max_export_batch_size: Int | None = Field(default=None, gt=0)
-    schedule_delay_millis: Int | None = Field(default=None, gt=0)
+    schedule_delay_millis: Int | None = Field(default=None, gt=0, le=MAX_MILLISECONDS)
 
 
 class MetricsConfig(Strict):
@@ -58,7 +62,7 @@ class MetricsConfig(Strict):
     """
 
     enabled: Bool = True
-    export_interval_ms: Int | None = Field(default=None, gt=0)
+    export_interval_ms: Int | None = Field(default=None, gt=0, le=MAX_MILLISECONDS)
 
 
 class LogsConfig(Strict):
@@ -109,7 +113,7 @@ class OtlpConfig(Strict):
     endpoint: str | None = None
     protocol: Literal["grpc", "http"] | None = None
     headers: dict[str, str] = Field(default_factory=dict)
-    timeout_ms: Int | None = Field(default=None, gt=0)
+    timeout_ms: Int | None = Field(default=None, gt=0, le=MAX_MILLISECONDS)
     compression: Literal["gzip", "deflate", "none"] | None = None
     insecure: Bool | None = None
 
@@ -185,6 +189,30 @@ class OtlpTarget(Value):
     client_certificate: Path | None = None
 
 
+class RecordLimits(Value):
+    """How much one span or log record holds; what is over it is left out, and counted.
+
+    Attributes:
+        span_attributes: Attributes of a span; twice what the specification says, for spans of user code that have many.
+        events: Events of a span.
+        links: Links of a span.
+        event_attributes: Attributes of an event.
+        link_attributes: Attributes of a link.
+        attribute_length: Characters in an attribute of an event or a link.
+        log_attributes: Attributes of a log record.
+        log_attribute_length: Characters in an attribute of a log record.
+    """
+
+    span_attributes: int = 256
+    events: int = 128
+    links: int = 128
+    event_attributes: int = 128
+    link_attributes: int = 128
+    attribute_length: int = 65_536
+    log_attributes: int = 128
+    log_attribute_length: int = 65_536
+
+
 class TelemetrySettings(Value):
     """Every telemetry setting after precedence (command line > environment > agent file > default).
 
@@ -202,7 +230,13 @@ class TelemetrySettings(Value):
         max_queue_size, max_export_batch_size: Spans.
         schedule_delay_millis, export_interval_ms: Milliseconds.
         log_level: Lowest level that is exported.
-        attribute_length_limit: Longest attribute value in characters.
+        log_max_queue_size, log_max_export_batch_size: Log records.
+        log_schedule_delay_millis: Milliseconds.
+        metric_temporality: ``cumulative``, ``delta`` or ``lowmemory``.
+        metric_histogram: ``explicit_bucket_histogram`` or ``base2_exponential_bucket_histogram``.
+        exemplar_filter: Which measurements become exemplars: ``trace_based``, ``always_on`` or ``always_off``.
+        attribute_length_limit: Longest attribute value of a span in characters.
+        limits: How much else a span or a log record holds.
         trace_file: OTLP/JSON lines are appended there.
         jaeger_url: Where Jaeger shows the turns, without a slash at its end; None where that is not known.
         sources: Where each setting came from: ``flag --NAME``, ``env NAME``, ``agent file`` or ``default``; keys are the names here,
@@ -228,7 +262,14 @@ class TelemetrySettings(Value):
     schedule_delay_millis: int = 5000
     export_interval_ms: int = 60_000
     log_level: LogLevel = "INFO"
+    log_max_queue_size: int = 2048
+    log_max_export_batch_size: int = 512
+    log_schedule_delay_millis: int = 1000
+    metric_temporality: Literal["cumulative", "delta", "lowmemory"] = "cumulative"
+    metric_histogram: Literal["explicit_bucket_histogram", "base2_exponential_bucket_histogram"] = "explicit_bucket_histogram"
+    exemplar_filter: Literal["trace_based", "always_on", "always_off"] = "trace_based"
     attribute_length_limit: int = 65_536
+    limits: RecordLimits = Field(default_factory=RecordLimits)
     trace_file: Path | None = None
     jaeger_url: str | None = None
     sources: dict[str, str] = Field(default_factory=dict)

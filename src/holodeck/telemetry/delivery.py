@@ -145,7 +145,7 @@ def _spans(number: int) -> str:
 
 def in_background(actions: Sequence[Callable[[], object]]) -> list[threading.Thread]:
     """Start ``actions`` side by side, in daemon threads that do not keep the process alive."""
-    threads = [threading.Thread(target=action, daemon=True) for action in actions]
+    threads = [threading.Thread(target=action, name="holodeck-shutdown", daemon=True) for action in actions]
     for thread in threads:
         thread.start()
     return threads

@@ -1,108 +1,151 @@
-"""OTLP exporters for metrics and log records, made from settings; each protocol is imported only when it is used.
+"""OTLP exporters for metrics and log records, made from settings.
 
-Spans do not go through the SDK's exporters: :mod:`holodeck.telemetry.spool` sends them.
-
-Everything is passed explicitly: an exporter that is given nothing reads the environment by itself, past the precedence that HoloDeck
-states.
+They send through the same transport as spans (:mod:`holodeck.telemetry.spool`) and not with the SDK's exporters: those read the
+environment past the precedence that HoloDeck states, log their complaints onto the host's stderr, and cannot be ended while they wait.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+import os
+import threading
+from collections.abc import Callable, Sequence
+from random import uniform
+from time import monotonic
+from typing import Any, Final
 
 from opentelemetry.sdk._logs import ReadableLogRecord
 from opentelemetry.sdk._logs.export import LogRecordExporter, LogRecordExportResult
-from opentelemetry.sdk.metrics.export import MetricExporter, MetricExportResult, MetricsData
+from opentelemetry.sdk.metrics import Counter, Histogram, ObservableCounter, ObservableGauge, ObservableUpDownCounter, UpDownCounter
+from opentelemetry.sdk.metrics.export import AggregationTemporality, MetricExporter, MetricExportResult, MetricsData
+from opentelemetry.sdk.metrics.view import Aggregation, ExplicitBucketHistogramAggregation, ExponentialBucketHistogramAggregation
 
 from holodeck.models.observability import OtlpTarget
 from holodeck.telemetry.delivery import Counters
+from holodeck.telemetry.spool.outcome import Fate
+from holodeck.telemetry.spool.transport import make_transport
 
-__all__ = ["log_exporter", "metric_exporter"]
+__all__ = ["Delivery", "OtlpLogExporter", "OtlpMetricExporter"]
 
-
-def metric_exporter(target: OtlpTarget, counters: Counters) -> MetricExporter:
-    """An exporter for metrics; ``counters`` counts data points."""
-    if target.protocol == "grpc":
-        from opentelemetry.exporter.otlp.proto.grpc import metric_exporter as grpc  # noqa: PLC0415 - only if used
-
-        grpc_made: MetricExporter = _counting_metrics(grpc.OTLPMetricExporter, counters)(**_grpc_options(target))
-        return grpc_made
-    from opentelemetry.exporter.otlp.proto.http import metric_exporter as http  # noqa: PLC0415 - only if used
-
-    made: MetricExporter = _counting_metrics(http.OTLPMetricExporter, counters)(**_http_options(target))
-    return made
+_SHORTEST: Final = 0.05  # seconds; less is not worth a request
+_DELTA: Final = {
+    "cumulative": (),
+    "delta": (Counter, ObservableCounter, Histogram),
+    "lowmemory": (Counter, Histogram),
+}
+"""What is sent as the change since the last time, by ``OTEL_EXPORTER_OTLP_METRICS_TEMPORALITY_PREFERENCE``."""
+_INSTRUMENTS: Final = (Counter, UpDownCounter, Histogram, ObservableCounter, ObservableUpDownCounter, ObservableGauge)
 
 
-def log_exporter(target: OtlpTarget, counters: Counters) -> LogRecordExporter:
-    """An exporter for log records; ``counters`` counts them."""
-    if target.protocol == "grpc":
-        from opentelemetry.exporter.otlp.proto.grpc import _log_exporter as grpc  # noqa: PLC0415 - only if used
+class Delivery:
+    """Sends requests of one signal, each again while nobody is there or too busy, until the target's timeout is over.
 
-        grpc_made: LogRecordExporter = _counting_logs(grpc.OTLPLogExporter, counters)(**_grpc_options(target))
-        return grpc_made
-    from opentelemetry.exporter.otlp.proto.http import _log_exporter as http  # noqa: PLC0415 - only if used
+    Args:
+        target: Where they go.
+        signal: ``metrics`` or ``logs``.
+        counters: Counts what becomes of the records.
+    """
 
-    made: LogRecordExporter = _counting_logs(http.OTLPLogExporter, counters)(**_http_options(target))
-    return made
+    def __init__(self, target: OtlpTarget, signal: str, counters: Counters) -> None:
+        self._target, self._signal, self._counters = target, signal, counters
+        self._ended = threading.Event()
+        self._connect()
 
+    def _connect(self) -> None:
+        self._pid, self._transport = os.getpid(), make_transport(self._target, self._signal)
 
-def _counting_metrics(exporter: Any, counters: Counters) -> Any:
-    # A subclass and not a wrapper: the reader asks its exporter for more than the interface says.
-    class Counting(exporter):  # type: ignore[misc]
-        def export(self, metrics_data: MetricsData, timeout_millis: float = 10_000, **kwargs: Any) -> MetricExportResult:
-            result: MetricExportResult = super().export(metrics_data, timeout_millis, **kwargs)
-            metrics = [m for r in metrics_data.resource_metrics for s in r.scope_metrics for m in s.metrics]
-            counters.exported("metrics", sum(len(m.data.data_points) for m in metrics), success=result is MetricExportResult.SUCCESS)
-            return result
+    def send(self, records: int, encode: Callable[[], bytes]) -> bool:
+        """Send what ``encode`` makes of so many records; True if the collector took the request. Never raises, never logs."""
+        if self._pid != os.getpid():
+            self._connect()  # a child of fork must not write into its parent's connection
+        try:
+            rejected = self._send(encode())
+        except Exception:  # noqa: BLE001 - one value that cannot be encoded must not end in the host's stderr
+            rejected = None
+        if rejected is None:
+            self._counters.exported(self._signal, records, success=False)
+            return False
+        self._counters.exported(self._signal, records - min(rejected, records), success=True)
+        self._counters.exported(self._signal, min(rejected, records), success=False)
+        return True
 
-    return Counting
+    def _send(self, body: bytes) -> int | None:
+        """How many records were rejected of the request that was taken; None if none was."""
+        end, pause = monotonic() + self._target.timeout, 0.0
+        for attempt in range(64):
+            if self._ended.wait(pause) or end - monotonic() < _SHORTEST:
+                break
+            outcome = self._transport.send(body, end - monotonic())
+            if outcome.fate is Fate.DELIVERED:
+                return outcome.rejected
+            pause = 2.0**attempt * uniform(0.8, 1.2) if outcome.retry_after is None else outcome.retry_after  # noqa: S311 - spreads requests
+            if outcome.fate is not Fate.LATER or pause > end - monotonic():
+                break
+        return None
 
-
-def _counting_logs(exporter: Any, counters: Counters) -> Any:
-    class Counting(exporter):  # type: ignore[misc]
-        def export(self, batch: Sequence[ReadableLogRecord]) -> LogRecordExportResult:
-            result: LogRecordExportResult = super().export(batch)
-            counters.exported("logs", len(batch), success=result is LogRecordExportResult.SUCCESS)
-            return result
-
-    return Counting
-
-
-def _http_options(target: OtlpTarget) -> dict[str, Any]:
-    from opentelemetry.exporter.otlp.proto.http import Compression  # noqa: PLC0415 - only if used
-
-    return {
-        "endpoint": target.url,
-        "headers": dict(target.headers),
-        "timeout": target.timeout,
-        "compression": Compression(target.compression),
-        **_files(target, "client_key_file", "client_certificate_file", "certificate_file"),
-    }
-
-
-def _files(target: OtlpTarget, key: str, certificate: str, authority: str) -> dict[str, str | None]:
-    pairs = ((key, target.client_key), (certificate, target.client_certificate), (authority, target.certificate))
-    return {name: str(path) for name, path in pairs if path is not None}
-
-
-def _grpc_options(target: OtlpTarget) -> dict[str, Any]:
-    from grpc import Compression  # noqa: PLC0415 - only if used
-
-    options: dict[str, Any] = {
-        "endpoint": target.url,
-        "insecure": target.insecure,
-        "headers": tuple(target.headers.items()),
-        "timeout": target.timeout,
-        "compression": Compression.Gzip if target.compression == "gzip" else Compression.NoCompression,
-    }
-    if not target.insecure:
-        options["credentials"] = _credentials(target)
-    return options
+    def close(self) -> None:
+        """End what waits, at once and for good. Idempotent."""
+        self._ended.set()
+        self._transport.close()
 
 
-def _credentials(target: OtlpTarget) -> Any:
-    from grpc import ssl_channel_credentials  # noqa: PLC0415 - only if used
+class OtlpMetricExporter(MetricExporter):
+    """Metrics over OTLP.
 
-    read = [path.read_bytes() if path else None for path in (target.certificate, target.client_key, target.client_certificate)]
-    return ssl_channel_credentials(*read)
+    Args:
+        delivery: The way to the collector.
+        temporality: ``cumulative``, ``delta`` or ``lowmemory``.
+        histogram: ``explicit_bucket_histogram`` or ``base2_exponential_bucket_histogram``.
+    """
+
+    def __init__(self, delivery: Delivery, temporality: str, histogram: str) -> None:
+        delta, cumulative = AggregationTemporality.DELTA, AggregationTemporality.CUMULATIVE
+        exponential = histogram == "base2_exponential_bucket_histogram"
+        aggregation: Aggregation = ExponentialBucketHistogramAggregation() if exponential else ExplicitBucketHistogramAggregation()
+        super().__init__(
+            preferred_temporality={kind: delta if kind in _DELTA[temporality] else cumulative for kind in _INSTRUMENTS},
+            preferred_aggregation={Histogram: aggregation},
+        )
+        self._delivery = delivery
+
+    def export(self, metrics_data: MetricsData, timeout_millis: float = 10_000, **kwargs: Any) -> MetricExportResult:
+        """Send; the target's timeout counts."""
+        del timeout_millis, kwargs
+        from opentelemetry.exporter.otlp.proto.common.metrics_encoder import encode_metrics  # noqa: PLC0415 - only where they are sent
+
+        metrics = [m for r in metrics_data.resource_metrics for s in r.scope_metrics for m in s.metrics]
+        points = sum(len(m.data.data_points) for m in metrics)
+        taken = self._delivery.send(points, lambda: encode_metrics(metrics_data).SerializeToString())
+        return MetricExportResult.SUCCESS if taken else MetricExportResult.FAILURE
+
+    def force_flush(self, timeout_millis: float = 10_000) -> bool:
+        """Nothing is held back here."""
+        del timeout_millis
+        return True
+
+    def shutdown(self, timeout_millis: float = 30_000, **kwargs: Any) -> None:
+        """End what waits."""
+        del timeout_millis, kwargs
+        self._delivery.close()
+
+
+class OtlpLogExporter(LogRecordExporter):
+    """Log records over OTLP, by way of ``delivery``."""
+
+    def __init__(self, delivery: Delivery) -> None:
+        self._delivery = delivery
+
+    def export(self, batch: Sequence[ReadableLogRecord]) -> LogRecordExportResult:
+        """Send; the target's timeout counts."""
+        from opentelemetry.exporter.otlp.proto.common._log_encoder import encode_logs  # noqa: PLC0415 - only where they are sent
+
+        taken = self._delivery.send(len(batch), lambda: encode_logs(batch).SerializeToString())
+        return LogRecordExportResult.SUCCESS if taken else LogRecordExportResult.FAILURE
+
+    def shutdown(self) -> None:
+        """End what waits."""
+        self._delivery.close()
+
+    def force_flush(self, timeout_millis: int = 10_000) -> bool:
+        """Nothing is held back here."""
+        del timeout_millis
+        return True

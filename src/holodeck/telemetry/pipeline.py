@@ -2,41 +2,37 @@
 
 from __future__ import annotations
 
-import logging
 import os
-import sys
 import threading
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from time import monotonic
 from typing import TYPE_CHECKING, Any, BinaryIO, Final
 
 from opentelemetry import _logs, metrics, trace
-from opentelemetry.sdk._logs import LoggerProvider, LogRecordProcessor
-from opentelemetry.sdk._logs.export import BatchLogRecordProcessor
+from opentelemetry.sdk._logs import LogRecordProcessor
 from opentelemetry.sdk.metrics import MeterProvider
-from opentelemetry.sdk.metrics.export import MetricReader, PeriodicExportingMetricReader
-from opentelemetry.sdk.resources import Resource
-from opentelemetry.sdk.trace import SpanLimits, SpanProcessor, TracerProvider
-from opentelemetry.sdk.trace.export import SimpleSpanProcessor
+from opentelemetry.sdk.metrics.export import MetricReader
+from opentelemetry.sdk.trace import SpanProcessor
 from opentelemetry.sdk.trace.id_generator import IdGenerator
-from opentelemetry.sdk.version import __version__ as sdk_version
 from opentelemetry.trace import SpanContext
 from opentelemetry.util.genai.handler import TelemetryHandler
 
+from holodeck.errors import SessionError
 from holodeck.models.chat import ChatSession, Message
 from holodeck.models.observability import OtlpTarget, TelemetrySettings, TelemetryStatistics
 from holodeck.telemetry.delivery import Counters, DeliveryReport, in_background, wait_for
 from holodeck.telemetry.evaluation import Evaluation, record_evaluation
-from holodeck.telemetry.exporters import log_exporter, metric_exporter
 from holodeck.telemetry.gate import Gate
-from holodeck.telemetry.logs import OtlpLogHandler
+from holodeck.telemetry.logs import OtlpLogHandler, attach, detach, keep_off_stderr
+from holodeck.telemetry.providers import Sinks, logger_provider, make_resource, meter_provider, span_queue, tracer_provider
 from holodeck.telemetry.recent import RecentTraces
 from holodeck.telemetry.recorder import TurnRecorder
-from holodeck.telemetry.sampling import make_sampler
 from holodeck.telemetry.semconv import SCOPE
 from holodeck.version import __version__
 
 if TYPE_CHECKING:
+    from holodeck.telemetry.exporters import Delivery
     from holodeck.telemetry.spool.queue import SpanQueue
 
 __all__ = ["Telemetry", "create_telemetry"]
@@ -45,6 +41,8 @@ HOPELESS_SECONDS: Final = 0.25
 """How long metrics and logs are still waited for when the spans could not be delivered, in seconds."""
 SHUTDOWN_SECONDS: Final = 1.5
 """How long leaving waits for exporters, in seconds; the rest of the promised 2 s is for everything else."""
+_HANGING_UP: Final = 0.25
+"""How long it waits for threads whose requests have been ended, in seconds."""
 
 
 class Telemetry:
@@ -69,10 +67,12 @@ class Telemetry:
         counters: Counters | None = None,
         notices: list[str] | None = None,
         queue: SpanQueue | None = None,
+        deliveries: Sequence[Delivery] = (),
     ) -> None:
         self.settings, self.recent, self.counters = settings, recent, counters or Counters()
         self.notices = notices if notices is not None else []
-        self._queue = queue
+        self._queue, self._deliveries = queue, tuple(deliveries)
+        self._ending, self._has_ended = threading.Lock(), False
         self.gate = _gate(settings)
         self._providers = (tracer_provider, meter_provider, logger_provider)
         self._handler = TelemetryHandler(*self._providers, instrumentation_scope_name=SCOPE, instrumentation_scope_version=__version__)
@@ -83,9 +83,7 @@ class Telemetry:
             return None
         resource = getattr(provider, "resource", None)
         handler = OtlpLogHandler(provider.get_logger(SCOPE, __version__), self.gate, self.settings.log_level, resource)
-        logger = logging.getLogger(SCOPE)
-        logger.addHandler(handler)
-        logger.setLevel(min(logger.level or logging.INFO, handler.level))
+        attach(handler)
         return handler
 
     def turn(self, session: ChatSession, number: int, message: Message, previous: SpanContext | None = None) -> TurnRecorder:
@@ -109,7 +107,13 @@ class Telemetry:
         return to_json(spans)
 
     def install_globals(self) -> None:
-        """Make the providers OpenTelemetry's globals, so that spans of the user's own tool code join the turn's trace."""
+        """Make the providers OpenTelemetry's globals, so that spans of the user's own tool code join the turn's trace.
+
+        Raises:
+            SessionError: Telemetry has been shut down.
+        """
+        if self._has_ended:
+            raise SessionError("this telemetry has been shut down: make another one before its providers become OpenTelemetry's globals")
         trace.set_tracer_provider(self._providers[0])
         metrics.set_meter_provider(self._providers[1])
         _logs.set_logger_provider(self._providers[2])
@@ -124,15 +128,15 @@ class Telemetry:
 
     def shutdown(self, seconds: float = SHUTDOWN_SECONDS) -> DeliveryReport:
         """Export what is left within ``seconds`` and say what became of the spans. Idempotent."""
-        if self._log_handler is not None:
-            logging.getLogger(SCOPE).removeHandler(self._log_handler)
-            self._log_handler = None
-        providers, self._providers = self._providers, ()  # type: ignore[assignment]
-        if providers:
-            self._shut_down(*providers, seconds)
+        with self._ending:
+            if not self._has_ended:
+                self._has_ended = True
+                self._shut_down(*self._providers, seconds)
         return self._report()
 
     def _shut_down(self, tracers: object, meters: object, loggers: object, seconds: float) -> None:
+        if self._log_handler is not None:
+            detach(self._log_handler)
         sent = threading.Event()
 
         def spans() -> None:
@@ -151,7 +155,10 @@ class Telemetry:
         sent.wait(seconds)
         if self._queue is not None and self._queue.queued:
             end = min(end, monotonic() + HOPELESS_SECONDS)  # who does not take spans now will not take metrics and logs either
-        wait_for(threads, end - monotonic())
+        if not wait_for(threads, end - monotonic()):
+            for delivery in self._deliveries:
+                delivery.close()
+            wait_for(threads, _HANGING_UP)
 
     def _report(self) -> DeliveryReport:
         queue, target = self._queue, self.settings.traces
@@ -172,8 +179,9 @@ class Telemetry:
 
 
 def _end(provider: object) -> None:
-    if hasattr(provider, "shutdown"):
-        provider.shutdown()
+    with suppress(Exception):  # of a reader or processor of the host's own: it must not end as a traceback on stderr
+        if hasattr(provider, "shutdown"):
+            provider.shutdown()
 
 
 def _gate(settings: TelemetrySettings) -> Gate:
@@ -214,24 +222,35 @@ def create_telemetry(
     """
     if settings.disabled:
         return Telemetry(settings, trace.NoOpTracerProvider(), metrics.NoOpMeterProvider(), _logs.NoOpLoggerProvider())
-    resource = _resource(settings)
+    keep_off_stderr()
     counters, recent = Counters(), RecentTraces(keep_turns) if keep_turns else None
     notices = _Notices(on_notice)
-    queue = _queue(settings, counters, notices.add, os.environ if environ is None else environ)
-    tracers = TracerProvider(
-        sampler=make_sampler(settings.sampler, settings.sampler_arg),
-        resource=resource,
-        shutdown_on_exit=False,
-        id_generator=id_generator,
-        span_limits=SpanLimits(max_span_attributes=256, max_span_attribute_length=settings.attribute_length_limit),
+    queue = span_queue(settings, counters, notices.add, os.environ if environ is None else environ)
+    ways = {signal: _delivery(target, signal, counters) for signal, target in (("metrics", settings.metrics), ("logs", settings.logs))}
+    resource = make_resource(settings)
+    meters = meter_provider(settings, resource, metric_readers, ways["metrics"])
+    tracers = tracer_provider(settings, resource, Sinks(queue, recent, trace_file, span_processors, notices.add), meters, id_generator)
+    made = Telemetry(
+        settings,
+        tracers,
+        meters,
+        logger_provider(settings, resource, log_processors, meters, ways["logs"]),
+        recent=recent,
+        counters=counters,
+        notices=notices.lines,
+        queue=queue,
+        deliveries=[way for way in ways.values() if way is not None],
     )
-    for processor in [*_processors(queue, recent, _line_writers(settings, trace_file, notices.add)), *span_processors]:
-        tracers.add_span_processor(processor)
-    meters = MeterProvider([*_readers(settings, counters), *metric_readers], resource, shutdown_on_exit=False)
-    loggers = _logger_provider(settings, resource, counters, log_processors)
-    made = Telemetry(settings, tracers, meters, loggers, recent=recent, counters=counters, notices=notices.lines, queue=queue)
     _observe(made, meters, settings.traces)
     return made
+
+
+def _delivery(target: OtlpTarget | None, signal: str, counters: Counters) -> Delivery | None:
+    if target is None:
+        return None
+    from holodeck.telemetry.exporters import Delivery  # noqa: PLC0415 - only where something is sent
+
+    return Delivery(target, signal, counters)
 
 
 def _observe(telemetry: Telemetry, meters: MeterProvider, target: OtlpTarget | None) -> None:
@@ -253,70 +272,3 @@ class _Notices:
         self.lines.append(line)
         if self._on_notice is not None:
             self._on_notice(line)
-
-
-def _queue(
-    settings: TelemetrySettings, counters: Counters, on_notice: Callable[[str], None], environ: Mapping[str, str]
-) -> SpanQueue | None:
-    if settings.traces is None:
-        return None
-    from holodeck.telemetry.spool.directories import spool_settings  # noqa: PLC0415 - only where spans go out
-    from holodeck.telemetry.spool.queue import SpanQueue  # noqa: PLC0415 - as above
-
-    return SpanQueue(
-        settings.traces,
-        spool_settings(environ),
-        counters,
-        on_notice,
-        delay=settings.schedule_delay_millis / 1000,
-        most_spans=settings.max_export_batch_size,
-        memory_spans=settings.max_queue_size,
-    )
-
-
-def _resource(settings: TelemetrySettings) -> Resource:
-    gate = _gate(settings)
-    # Not Resource.create(): that reads OTEL_* again, past the precedence that has been applied.
-    return Resource({k: gate.label(v) if isinstance(v, str) else v for k, v in settings.resource.items()} | _SDK)
-
-
-_SDK: Final = {"telemetry.sdk.language": "python", "telemetry.sdk.name": "opentelemetry", "telemetry.sdk.version": sdk_version}
-
-
-def _processors(queue: SpanQueue | None, recent: RecentTraces | None, writers: Sequence[SpanProcessor]) -> list[SpanProcessor]:
-    processors: list[SpanProcessor] = [recent] if recent else []
-    processors += writers
-    if queue is not None:
-        from holodeck.telemetry.spool.processor import SpoolProcessor  # noqa: PLC0415 - only where spans go out
-
-        processors.append(SpoolProcessor(queue))
-    return processors
-
-
-def _line_writers(settings: TelemetrySettings, trace_file: BinaryIO | None, on_failure: Callable[[str], None]) -> list[SpanProcessor]:
-    lines_on_stderr = settings.console and not settings.pretty_print
-    if trace_file is None and not lines_on_stderr:
-        return []
-    from holodeck.telemetry.otlp_json import LinesExporter  # noqa: PLC0415 - protobuf's JSON, only if asked for
-
-    exporters = [LinesExporter(trace_file, name=str(settings.trace_file), on_failure=on_failure)] if trace_file is not None else []
-    exporters += [LinesExporter(sys.stderr.buffer, close=False)] if lines_on_stderr else []
-    return [SimpleSpanProcessor(exporter) for exporter in exporters]
-
-
-def _readers(settings: TelemetrySettings, counters: Counters) -> list[MetricReader]:
-    if settings.metrics is None:
-        return []
-    return [PeriodicExportingMetricReader(metric_exporter(settings.metrics, counters), export_interval_millis=settings.export_interval_ms)]
-
-
-def _logger_provider(
-    settings: TelemetrySettings, resource: Resource, counters: Counters, more: Sequence[LogRecordProcessor]
-) -> _logs.LoggerProvider:
-    if settings.logs is None and not more:
-        return _logs.NoOpLoggerProvider()
-    provider = LoggerProvider(resource, shutdown_on_exit=False)
-    exported = [BatchLogRecordProcessor(log_exporter(settings.logs, counters))] if settings.logs is not None else []
-    for processor in [*exported, *more]:
-        provider.add_log_record_processor(processor)
-    return provider

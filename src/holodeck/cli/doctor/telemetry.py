@@ -25,7 +25,7 @@ def settings_of(settings: TelemetrySettings) -> list[Setting]:
     for name, source in settings.sources.items():
         found, value = _value(settings, name)
         if found:
-            rows.append(Setting(name, _shown(name, value, redact), source))
+            rows.append(Setting(redact(name), _shown(name, value, redact), source))
     return rows
 
 
@@ -34,6 +34,8 @@ def _value(settings: TelemetrySettings, name: str) -> tuple[bool, Any]:
     group, _, key = name.partition(".")
     if group == "resource":
         return True, settings.resource.get(key)
+    if group == "limits":
+        return True, getattr(settings.limits, key)
     if group not in _SIGNALS or not key:
         return hasattr(settings, name), getattr(settings, name, None)
     target = getattr(settings, group)

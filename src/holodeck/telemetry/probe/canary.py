@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 
 from holodeck.lib.validation import shorten, terminal_safe
 from holodeck.models.observability import OtlpTarget, TelemetrySettings
-from holodeck.telemetry.gate import Gate
+from holodeck.telemetry.resource import resource_attributes
 from holodeck.telemetry.semconv import SCOPE
 from holodeck.telemetry.spool.outcome import Fate, Outcome, of_content, of_grpc, of_http, of_response, plain_reason
 from holodeck.version import __version__
@@ -83,12 +83,11 @@ def make_canary(settings: TelemetrySettings) -> Canary:
 
 
 def _scope(holder: Any, settings: TelemetrySettings, scopes: str) -> Any:
-    gate = Gate(redaction_patterns=settings.redaction_patterns, limit=settings.attribute_length_limit)
-    for key, value in settings.resource.items():
+    for key, value in resource_attributes(settings).items():
         attribute = holder.resource.attributes.add()
         attribute.key = key
         kind = {bool: "bool_value", int: "int_value", float: "double_value"}.get(type(value), "string_value")
-        setattr(attribute.value, kind, value if kind != "string_value" else gate.label(str(value)))
+        setattr(attribute.value, kind, value if kind != "string_value" else str(value))
     made = getattr(holder, scopes).add()
     made.scope.name, made.scope.version = SCOPE, __version__
     return made

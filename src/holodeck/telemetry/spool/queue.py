@@ -160,8 +160,10 @@ class SpanQueue:
         self._on_notice(f"a span could not be queued or sent ({type(error).__name__}): the chat goes on")
 
     def flush(self, seconds: float) -> bool:
-        """Send what waits, for at most ``seconds``; True if nothing is left."""
-        if self._sender.own is None and not self._stopped and adoptable(self._settings, self._destination):
+        """Send what waits, for at most ``seconds``; True if nothing is left. After :meth:`shutdown` nothing is sent any more."""
+        if self._stopped:
+            return self.queued == 0
+        if self._sender.own is None and adoptable(self._settings, self._destination):
             self._sender.start()
         return self._sender.flush(seconds)
 

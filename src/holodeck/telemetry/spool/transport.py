@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Final, Protocol
 from urllib.parse import urlsplit
 
 from holodeck.models.observability import OtlpTarget
+from holodeck.telemetry.spool.connections import Connections
 from holodeck.telemetry.spool.outcome import Fate, Outcome, of_content, of_grpc, of_http, of_response, plain_reason
 from holodeck.version import __version__
 
@@ -21,7 +22,8 @@ if TYPE_CHECKING:
 __all__ = ["Transport", "make_transport"]
 
 _USER_AGENT: Final = f"holodeck/{__version__}"
-_METHOD: Final = "/opentelemetry.proto.collector.trace.v1.TraceService/Export"
+_SERVICES: Final = {"traces": "trace.v1.TraceService", "metrics": "metrics.v1.MetricsService", "logs": "logs.v1.LogsService"}
+_ENDED: Final = Outcome(Fate.LATER, "no answer in time", "timeout", answered=False)
 _LONGEST_ANSWER: Final = 64 * 1024
 _LONGEST_WAIT: Final = 600.0
 _RETRY_INFO: Final = "google.rpc.retryinfo-bin"
@@ -31,15 +33,15 @@ class Transport(Protocol):
     """A way to one destination."""
 
     def send(self, body: bytes, timeout: float) -> Outcome:
-        """Send an ``ExportTraceServiceRequest`` and wait at most ``timeout`` seconds for each step of the way."""
+        """Send an ``Export…ServiceRequest`` and wait at most ``timeout`` seconds for each step of the way."""
 
     def close(self) -> None:
-        """Hang up, also on a request that is waiting, where that is possible."""
+        """Hang up for good: a request that waits for its answer ends now, and none is sent any more."""
 
 
-def make_transport(target: OtlpTarget) -> Transport:
-    """The transport of the target's protocol; it connects with the first request."""
-    return GrpcTransport(target) if target.protocol == "grpc" else HttpTransport(target)
+def make_transport(target: OtlpTarget, signal: str = "traces") -> Transport:
+    """The transport of the target's protocol for ``signal`` (``traces``, ``metrics``, ``logs``); it connects with the first request."""
+    return GrpcTransport(target, signal) if target.protocol == "grpc" else HttpTransport(target)
 
 
 class HttpTransport:
@@ -47,12 +49,11 @@ class HttpTransport:
 
     def __init__(self, target: OtlpTarget) -> None:
         self._target = target
+        self._connections = Connections()
         self._session: requests.Session | None = None
 
     def _connect(self) -> requests.Session:
-        import requests  # noqa: PLC0415 - 65 ms, behind the first request
-
-        target, session = self._target, requests.Session()
+        target, session = self._target, self._connections.session()
         if target.client_certificate:
             certificate = str(target.client_certificate)
             session.cert = (certificate, str(target.client_key)) if target.client_key else certificate
@@ -63,12 +64,14 @@ class HttpTransport:
 
     def send(self, body: bytes, timeout: float) -> Outcome:
         """Send a request; a connection that the server had closed in between is opened again once."""
+        if self._connections.ended:
+            return _ENDED
         try:
             if self._session is None:
                 self._session = self._connect()
             return self._post(self._session, self._compressed(body), timeout)
         except Exception as error:  # noqa: BLE001 - whatever fails below, a certificate file too, must not hurt the chat
-            return _of_http_error(error)
+            return _ENDED if self._connections.ended else _of_http_error(error)
 
     def _post(self, session: requests.Session, body: bytes, timeout: float) -> Outcome:
         from requests.exceptions import ConnectionError as Broken  # noqa: PLC0415 - behind the first request
@@ -79,6 +82,8 @@ class HttpTransport:
         except (Timeout, SSLError, ProxyError):
             raise
         except Broken:
+            if self._connections.ended:
+                raise
             return self._post_once(session, body, timeout)
 
     def _post_once(self, session: requests.Session, body: bytes, timeout: float) -> Outcome:
@@ -97,7 +102,8 @@ class HttpTransport:
         return zlib.compress(body) if self._target.compression == "deflate" else body
 
     def close(self) -> None:
-        """Close the connections."""
+        """End every request."""
+        self._connections.end()
         if self._session is not None:
             self._session.close()
 
@@ -135,9 +141,11 @@ def _retry_after(text: str) -> float | None:
 class GrpcTransport:
     """OTLP over gRPC; requests and answers are bytes."""
 
-    def __init__(self, target: OtlpTarget) -> None:
+    def __init__(self, target: OtlpTarget, signal: str) -> None:
         self._target = target
+        self._method = f"/opentelemetry.proto.collector.{_SERVICES[signal]}/Export"
         self._channel: grpc.Channel | None = None
+        self._ended = False
 
     def _connect(self) -> grpc.Channel:
         import grpc  # noqa: PLC0415 - 19 MB, behind the first request
@@ -155,26 +163,34 @@ class GrpcTransport:
         """Send a request."""
         import grpc  # noqa: PLC0415 - behind the first request
 
+        if self._ended:
+            return _ENDED
         try:
             if self._channel is None:
                 self._channel = self._connect()
-            call: Any = self._channel.unary_unary(_METHOD)
+            call: Any = self._channel.unary_unary(self._method)
             metadata = tuple((name.lower(), value) for name, value in self._target.headers.items())
             return of_response(call(body, timeout=timeout, metadata=metadata) or b"")
         except grpc.RpcError as error:
             return self._failed(error)
         except Exception as error:  # noqa: BLE001 - a certificate that cannot be read, a channel that was closed meanwhile
-            return Outcome(Fate.KEPT, _safe_reason(error), type(error).__name__, answered=False)
+            return _ENDED if self._ended else Outcome(Fate.KEPT, _safe_reason(error), type(error).__name__, answered=False)
 
     def _failed(self, error: Any) -> Outcome:
+        if self._ended:
+            return _ENDED
         code = error.code().name
         if code == "UNAVAILABLE":
-            self.close()  # a channel waits up to two minutes before it connects again by itself
+            self._disconnect()  # a channel waits up to two minutes before it connects again by itself
         retry = next((value for name, value in error.trailing_metadata() or () if name == _RETRY_INFO), None)
         return of_grpc(code, error.details() or "", _grpc_retry_after(retry))
 
     def close(self) -> None:
         """End every call."""
+        self._ended = True
+        self._disconnect()
+
+    def _disconnect(self) -> None:
         channel, self._channel = self._channel, None
         if channel is not None:
             channel.close()
