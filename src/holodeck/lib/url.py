@@ -67,6 +67,6 @@ def _as_ascii(host: str) -> str:
     """A name with letters beyond ASCII as it is looked up."""
     if host.isascii():
         return host
-    import idna  # noqa: PLC0415 - for few hosts only; it comes with httpx, which every client has, and whose rule this is
+    import idna  # noqa: PLC0415 - for few hosts only; the rule is the HTTP client's
 
     return idna.encode(host.lower()).decode("ascii")
