@@ -113,9 +113,12 @@ def ollama_connection(config: LLMConfig, environ: Mapping[str, str]) -> Connecti
     url = config.endpoint or environ.get("OLLAMA_HOST") or _URL
     base, query = base_of(url)
     key = config.api_key.get_secret_value() if config.api_key else environ.get("OLLAMA_API_KEY")
-    client = http_client(_Client, host=base, params=query, auth=_login(base), headers=_headers(key))
-    if not key:
-        client._client.headers.pop("authorization", None)  # noqa: SLF001 - it looks for a key in the process's environment by itself
+    client = http_client(_Client, host=base, params=query, auth=_login(base))
+    headers = client._client.headers  # noqa: SLF001 - it puts its own name there, and a key of the process's environment
+    headers["user-agent"] = f"holodeck/{__version__}"
+    headers.pop("authorization", None)
+    if key:
+        headers["authorization"] = f"Bearer {key}"
     service = _Ollama(ai_model_id=config.name, client=client, env_file_path=NO_ENV_FILE)
     options = present(temperature=config.temperature, top_p=config.top_p, num_predict=config.max_tokens)
 
@@ -124,10 +127,6 @@ def ollama_connection(config: LLMConfig, environ: Mapping[str, str]) -> Connecti
         return settings_with_tools(OllamaChatPromptExecutionSettings(options=options or None), tools, inline=True)
 
     return Connection(service, settings, url, [client._client.aclose])  # noqa: SLF001 - the client has no public way to be closed
-
-
-def _headers(key: str | None) -> dict[str, str]:
-    return {"user-agent": f"holodeck/{__version__}"} | ({"authorization": f"Bearer {key}"} if key else {})
 
 
 def _login(url: str) -> tuple[str, str] | None:

@@ -29,7 +29,7 @@ class _Call:
 
     def add(self, delta: Any) -> None:
         self.id = self.id or delta.id or ""
-        self.name = self.name or delta.name or ""
+        self.name += delta.name or ""  # some servers send it in two
         if isinstance(delta.arguments, Mapping):
             self.arguments.append(json.dumps(delta.arguments))
         elif delta.arguments:
