@@ -17,6 +17,7 @@ from holodeck import Session, load_agent
 from holodeck.models.events import TurnResult
 from support.agents import write_agent
 from support.model_raw import RawServer, chunk, event, http, lines, sse
+from support.model_server import Call, ModelServer, Reply
 from support.net import HttpConnection
 
 ARGUMENTS = '{"city": "Oslo"}'
@@ -327,3 +328,31 @@ def test_ollama_is_told_which_call_a_result_answers(server: RawServer, tmp_path:
     ((_, result, seen),) = run(write_agent(tmp_path, server, provider="ollama"), server, {"": answer}, last=lines(part("x"), LAST))
     assert [(c.tool_name, dict(c.parameters)) for c in result.tool_calls] == [*ONE, ("fails", {})]
     assert [m.get("tool_name") for m in seen[1][2]["messages"][-2:]] == ["weather", "fails"]
+
+
+@pytest.mark.parametrize("provider", ["openai", "azure_openai", "anthropic", "ollama"])
+def test_what_is_empty_is_not_sent_back(provider: str, tmp_path: Path) -> None:
+    """White space beside a call and an empty last reply are in no later request: providers refuse empty texts and messages."""
+    with ModelServer() as server:
+        call = Call("lookup_order", {"order_id": "1"})
+        server.reply(Reply(text="I look.", tool_calls=[call]), Reply(text="\n\n", tool_calls=[call]), Reply(text=" "), Reply(text="Fine."))
+
+        async def talk() -> None:
+            async with load_agent(write_agent(tmp_path, server, provider=provider), environ={}) as agent, Session(agent) as session:
+                assert text_of(await session.send("hello")) == "I look."
+                assert text_of(await session.send("and now?")) == "Fine."
+
+        asyncio.run(talk())
+        *_, first, answer, second, last_answer, user = server.requests[-1].body["messages"]
+        assert [m["role"] for m in (first, second, user)] == ["assistant", "assistant", "user"]
+        assert "I look." in str(first)
+        assert "\\n" not in str(second)
+        assert all("1" in str(m) for m in (answer, last_answer))
+
+
+def test_a_limit_that_leaves_no_answer_is_named(server: RawServer, tmp_path: Path) -> None:
+    """A model that thinks until its tokens are used up is no reason to send the message again."""
+    cases = {"": sse(chunk({"reasoning_content": "hm"}), chunk({}, "length"))}
+    ((_, result, _),) = run(write_agent(tmp_path, server), server, cases)
+    assert result.error is not None
+    assert (result.error.error_type, "model.max_tokens" in result.error.message) == ("empty_answer", True)

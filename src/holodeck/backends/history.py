@@ -38,15 +38,16 @@ def rewind(history: ChatHistory, length: int) -> None:
 
 
 def add_reply(history: ChatHistory, reply: ModelReply) -> None:
-    """Add what the model said, text and tool calls alike."""
+    """Add what the model said, text and tool calls alike; an entry or a text of white space alone would be refused, and is left out."""
     contents = kernel.load("semantic_kernel.contents")
-    items: list[Any] = [contents.TextContent(text=reply.text)] if reply.text else []
+    items: list[Any] = [contents.TextContent(text=reply.text)] if reply.text.strip() else []
     # `function_name` and not `name`: a name with a dash would be split into plug-in and function.
     items += [
         contents.FunctionCallContent(id=c.id, name=(n := _name(c.name)), function_name=n, arguments=_valid(c.arguments))
         for c in reply.tool_calls
     ]
-    history.add_message(contents.ChatMessageContent(role=contents.AuthorRole.ASSISTANT, items=items))
+    if items:
+        history.add_message(contents.ChatMessageContent(role=contents.AuthorRole.ASSISTANT, items=items))
 
 
 def add_results(history: ChatHistory, results: Iterable[tuple[ToolCall, str]]) -> None:

@@ -336,12 +336,11 @@ class Turn:
 
 
 def _empty(reply: ModelReply) -> BackendError:
+    what = {
+        "content_filter": "the provider's content filter held the answer back: say it differently",
+        "length": "the model used up its tokens before it said anything: raise 'model.max_tokens', or start a new session",
+    }.get(reply.finish_reason or "", "the model gave no answer: send the message again")
     filtered = reply.finish_reason == "content_filter"
-    what = (
-        "the provider's content filter held the answer back: say it differently"
-        if filtered
-        else "the model gave no answer: send the message again"
-    )
     return BackendError(what, error_type="content_filter" if filtered else "empty_answer", summary="the model gave no answer")
 
 
