@@ -95,7 +95,7 @@ def test_exit_codes(raised, code, said, monkeypatch, capsys):
     def fail(*args, **options):
         raise raised
 
-    monkeypatch.setattr(entry, "_forget_stdout", lambda: None)
+    monkeypatch.setattr(entry, "_forget", lambda _: None)
     monkeypatch.setattr(entry.cli, "main", fail)
     assert entry.run(["chat"]) == code
     assert capsys.readouterr().err == said

@@ -23,7 +23,13 @@ def _said(stream: io.TextIOWrapper) -> str:
 )
 def test_glyphs_fit_the_encoding(encoding, glyphs):
     """Where one glyph cannot be shown none is used."""
-    assert glyphs_for(encoding) is glyphs
+    assert glyphs_for(encoding, {}) is glyphs
+
+
+@pytest.mark.parametrize(("locale", "glyphs"), [("C", ASCII), ("de_DE.ISO-8859-1", ASCII), ("en_US.UTF-8", UNICODE)])
+def test_glyphs_fit_the_locale(locale, glyphs):
+    """Python's streams are UTF-8 whatever the locale says, the terminal is not."""
+    assert glyphs_for("utf-8", {"LC_ALL": locale}) is glyphs
 
 
 def test_the_ascii_glyphs_are_ascii():
@@ -56,6 +62,12 @@ def test_an_error_is_one_line():
     assert _said(stream) == "error: first second\n"
 
 
+def test_an_error_of_many_lines_can_be_shown_whole():
+    """The lines of a diff stand below each other, and pass the gate."""
+    Notes(stream := _stream()).error("differs:\n  - a\n  + b\x1b[2J\n", whole=True)
+    assert _said(stream) == "error: differs:\n    - a\n    + b\n"
+
+
 def test_lines_in_a_file_are_not_broken():
     """Only a terminal has a width."""
     Notes(stream := _stream()).error("word " * 100)
@@ -74,6 +86,15 @@ def test_a_note_to_nobody_does_no_harm():
     notes = Notes(stream)
     stream.close()
     notes.error("x")
+
+
+def test_a_report_to_nobody_is_an_error():
+    """What was asked for must not be lost without a word."""
+    stream = _stream()
+    notes = Notes(stream, lossless=True)
+    stream.close()
+    with pytest.raises(ValueError, match="closed file"):
+        notes.line("x")
 
 
 def test_fit_counts_cells():

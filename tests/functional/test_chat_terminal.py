@@ -288,6 +288,7 @@ def test_where_traces_go_is_said(agent, tmp_path):
     env = {"OTEL_EXPORTER_OTLP_ENDPOINT": "http://127.0.0.1:9"}
     with Terminal(["chat", agent, "--observability", "--trace-file", "t.jsonl"], columns=120, env=env, cwd=tmp_path) as terminal:
         terminal.wait_for("traces: http://127.0.0.1:9/v1/traces, this terminal (/trace), t.jsonl")
+        assert terminal.screen[1].endswith(", t.jsonl")
 
 
 def test_json_in_a_terminal_has_no_prompt(agent):
@@ -315,3 +316,34 @@ def test_a_resize_in_an_answer(server, agent):
             time.sleep(0.02)
         terminal.line("again")
         terminal.wait_for(_FOOTER, count=2)
+        rows = terminal.history_text.splitlines()
+        assert max(len(row) for row in rows[rows.index("> again") :]) <= 50
+
+
+@pytest.mark.parametrize("env", [{"LC_ALL": "C"}, {"LC_ALL": "POSIX"}, {"LC_ALL": "en_US.ISO-8859-1", "LC_CTYPE": "C.UTF-8"}])
+def test_a_terminal_that_is_not_unicode(server, agent, env):
+    """The locale says so, whatever Python makes of it: nothing that we draw is more than ASCII."""
+    server.reply(Reply("- one", tool_calls=[Call("lookup_order", {"order_id": "1042"})]), Reply("- two"))
+    with Terminal(["chat", agent], env=env) as terminal:
+        terminal.wait_for("> ")
+        terminal.line("hi")
+        terminal.wait_for(_FOOTER, timeout=20)
+        terminal.line("/trace")
+        terminal.wait_for("|- chat test-model")
+        assert "* lookup_order(order_id=1042) ok" in terminal.history_text
+        assert terminal.raw.isascii()
+
+
+@pytest.mark.parametrize("columns", [40, 120])
+def test_a_dumb_terminal_has_its_width(agent, columns):
+    """Lines are laid out for the width that it has, not for 80 cells."""
+    with Terminal(["chat", agent], columns=columns, env={"TERM": "dumb"}) as terminal:
+        terminal.wait_for("> ")
+        terminal.line("hi")
+        terminal.wait_for(_FOOTER, timeout=20)
+        terminal.line("/help")
+        terminal.wait_for("leaves.", count=2)
+        rows = terminal.history_text.splitlines()
+        longest = "/call TOOL key=value ...  run a tool yourself, and offer its result to the model"
+        assert (longest in rows) is (columns == 120)
+        assert max(map(len, rows)) <= columns

@@ -43,6 +43,7 @@ def test_init_to_first_answer(tmp_path):
         terminal.wait_for("assistant · scripted/script")
         terminal.line("hello")
         terminal.wait_for("I know one question", timeout=20)
+        assert "> hello" in terminal.screen
 
 
 def test_schema_into_a_reader_that_goes_away():
@@ -52,12 +53,43 @@ def test_schema_into_a_reader_that_goes_away():
     assert (result.code, result.out, result.err) == (0, "{\n", "")
 
 
+_WRITERS = {
+    "schema": ["schema"],
+    "models": ["models", "list"],
+    "spool": ["trace", "spool"],
+    "doctor": ["doctor"],
+    "help": ["--help"],
+    "init": ["init", "new"],
+}
+
+
+@pytest.mark.parametrize("name", _WRITERS)
+@pytest.mark.parametrize(
+    ("to", "reason"), [(">&-", "not open for writing"), ("1</dev/null", "not open for writing"), (">/dev/full", "No space left on device")]
+)
+def test_what_cannot_be_written_is_no_success(name, to, reason):
+    """Whatever the command writes, losing it is one line and exit 1."""
+    result = run(["-c", f'exec "$@" {to}', "bash", HOLODECK, *_WRITERS[name]], program=["bash"])
+    assert (result.code, result.out) == (1, "")
+    assert re.fullmatch(rf"error: [^\n]*{reason}[^\n]*\n", result.err)
+
+
+def test_a_report_into_a_reader_that_goes_away():
+    """The doctor is as quiet about it as every other command."""
+    result = run(["-c", 'set -o pipefail; "$0" doctor | head -1', HOLODECK], program=["bash"])
+    assert (result.code, result.err, result.out.count("\n")) == (0, "", 1)
+
+
 def test_models_list_fits_the_terminal():
     """In a terminal the table is as wide as that; in a pipe each model is one line."""
     assert len([line for line in run(["models", "list"]).out.splitlines() if line.startswith("smollm2")]) == 1
     with Terminal(["models", "list"], columns=60) as terminal:
         assert terminal.wait_exit() == 0
         assert "smollm2" in terminal.history_text
+        rows = terminal.history_text.splitlines()[:-8]
+    with Terminal(["models", "list"], columns=60, env={"TERM": "dumb"}) as dumb:
+        assert dumb.wait_exit() == 0
+        assert dumb.history_text.splitlines()[:-8] == rows
 
 
 def test_models_pull_of_nothing_known():

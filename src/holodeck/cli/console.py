@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import os
 import sys
-from contextlib import suppress
+from collections.abc import Mapping
+from contextlib import nullcontext, suppress
 from dataclasses import dataclass
 from typing import Any, Final, TextIO, cast
 
 from rich.cells import cell_len, set_cell_size
-from rich.console import Console
 from rich.text import Text
 
 from holodeck.cli.above import AboveWriter
+from holodeck.cli.tty import TerminalConsole, speaks_utf8
 from holodeck.lib.validation import terminal_safe
 
-__all__ = ["ASCII", "UNICODE", "Glyphs", "Notes", "Streams", "glyphs_for", "streams_for_lines", "streams_for_terminal"]
+__all__ = ["ASCII", "NARROW", "UNICODE", "Glyphs", "Notes", "Streams", "glyphs_for", "streams_for_lines", "streams_for_terminal"]
 
 
 @dataclass(frozen=True)
@@ -41,12 +42,16 @@ class Glyphs:
     ascii: bool
 
 
+NARROW: Final = 72
+"""Cells of a terminal below which what belongs to a heading stands below it."""
 UNICODE: Final = Glyphs(tool="⚙", done="✓", failed="✗", dot="·", ellipsis="…", spinner="dots", ascii=False)
 ASCII: Final = Glyphs(tool="*", done="ok", failed="x", dot="-", ellipsis="...", spinner="line", ascii=True)
 
 
-def glyphs_for(encoding: str | None) -> Glyphs:
-    """The glyphs that a stream with this encoding can carry."""
+def glyphs_for(encoding: str | None, environ: Mapping[str, str]) -> Glyphs:
+    """The glyphs that a stream with this encoding can carry, and that a terminal of this locale understands."""
+    if not speaks_utf8(environ):
+        return ASCII
     try:
         "⚙✓✗·…├─█▏→".encode(encoding or "ascii")
     except (UnicodeEncodeError, LookupError):
@@ -61,16 +66,23 @@ class Notes:
 
     Args:
         file: Where to.
+        lossless: What cannot be written raises, since it is what was asked for; else the chat goes on without.
     """
 
-    def __init__(self, file: TextIO) -> None:
-        self.glyphs = glyphs_for(file.encoding)
-        self.console = Console(file=file, markup=False, emoji=False, highlight=False)
+    def __init__(self, file: TextIO, *, lossless: bool = False) -> None:
+        self.glyphs = glyphs_for(file.encoding, os.environ)
+        self.console = TerminalConsole(file=file, markup=False, emoji=False, highlight=False)
+        self._lossless = lossless
 
     @property
     def animated(self) -> bool:
         """Whether a spinner can be drawn."""
         return self.console.is_terminal and not self.console.is_dumb_terminal
+
+    @property
+    def narrow(self) -> bool:
+        """Whether two columns side by side could not be read."""
+        return self.console.is_terminal and self.console.width < NARROW
 
     def line(self, *parts: str | tuple[str, str], wrap: bool = True) -> None:
         """Print one line of plain and of styled (text, style) parts; long lines are broken between words in a terminal only."""
@@ -82,12 +94,18 @@ class Notes:
 
     def print(self, text: Text, *, wrap: bool = True) -> None:
         """Print text that has passed the gate already."""
-        with suppress(OSError, ValueError):  # the other end is gone: the chat goes on without
+        with nullcontext() if self._lossless else suppress(OSError, ValueError):  # the other end is gone: the chat goes on without
             self.console.print(text, soft_wrap=not (wrap and self.console.is_terminal))
 
-    def error(self, message: str) -> None:
-        """Say what went wrong and what to do, in one line."""
-        self.line(("error: ", "bold red"), _one_line(message))
+    def error(self, message: str, *, whole: bool = False) -> None:
+        """Say what went wrong and what to do: in one line, or as a ``whole`` with the lines that it has, such as those of a diff."""
+        if not whole or "\n" not in message.strip():
+            self.line(("error: ", "bold red"), _one_line(message))
+            return
+        first, *others = message.strip().split("\n")
+        self.line(("error: ", "bold red"), _one_line(first))
+        for line in others:
+            self.line("  ", line.rstrip())
 
     def warning(self, message: str) -> None:
         """Say what the user should know."""

@@ -1,7 +1,7 @@
 """The entry point: which command runs, and what the exit code says.
 
 * 0: all went well.
-* 1: a turn failed (with ``-m`` or piped input), or something that should not happen did.
+* 1: a turn failed (with ``-m`` or piped input), standard output cannot be written, or something that should not happen did.
 * 2: the configuration or the command line is not usable.
 * 128 + n: signal n ended it: 130 SIGINT, 143 SIGTERM, 129 SIGHUP.
 
@@ -10,6 +10,7 @@ A reader that goes away (``holodeck … | head -1``) has what it wanted: that is
 
 from __future__ import annotations
 
+import fcntl
 import os
 import signal
 import sys
@@ -38,6 +39,7 @@ COMMANDS = {
 }
 """Every command; what is listed here costs nothing until it is used."""
 
+_CLOSED = "standard output is not open for writing: '> /dev/null' throws away what is not wanted"
 _CONTEXT = {"help_option_names": ["-h", "--help"]}
 
 
@@ -49,9 +51,10 @@ def cli() -> None:
 
 def main() -> NoReturn:
     """Run the command that the command line asks for, and end the process."""
+    writable = _can_be_written(1)
     _fill_closed_streams()
     _end_on_signals()
-    _leave(run(sys.argv[1:]))
+    _leave(run(sys.argv[1:]) if writable else _say(_CLOSED, 1))
 
 
 def run(arguments: Sequence[str]) -> int:
@@ -59,10 +62,10 @@ def run(arguments: Sequence[str]) -> int:
     state = {"verbose": False}
     try:
         code = cli.main(list(arguments), prog_name="holodeck", standalone_mode=False, obj=state)
-        if sys.stdout is not None:
+        if sys.stdout not in (None, sys.stderr):  # notes that nobody reads are no failure
             sys.stdout.flush()
     except (BrokenPipeError, ReaderGone):
-        _forget_stdout()
+        _forget(1)
         return 0
     except Exception as error:  # noqa: BLE001 - the last place where an error can become a line
         return _explain(error, verbose=state["verbose"])
@@ -118,10 +121,20 @@ def _say(message: str, code: int) -> int:
 def _write(text: str) -> None:
     from holodeck.lib.validation import terminal_safe  # noqa: PLC0415 - only a failure needs it
 
+    if sys.stderr is None:
+        return
     with suppress(OSError, ValueError):
         encoding = sys.stderr.encoding or "utf-8"
         sys.stderr.write(terminal_safe(text).encode(encoding, "backslashreplace").decode(encoding))
         sys.stderr.flush()
+
+
+def _can_be_written(descriptor: int) -> bool:
+    """Whether it is open, and for writing: a run whose answers go nowhere must not claim that all went well."""
+    try:
+        return fcntl.fcntl(descriptor, fcntl.F_GETFL) & os.O_ACCMODE != os.O_RDONLY
+    except OSError:
+        return False
 
 
 def _fill_closed_streams() -> None:
@@ -145,19 +158,21 @@ def _end(number: int, frame: FrameType | None) -> None:
     raise SystemExit(128 + number)
 
 
-def _forget_stdout() -> None:
-    """Nobody reads any more: what is still buffered goes nowhere, without a complaint."""
+def _forget(descriptor: int) -> None:
+    """Nobody reads any more, or the disk is full: what is still buffered goes nowhere, without a complaint."""
     with suppress(OSError, ValueError):
         nowhere = os.open(os.devnull, os.O_WRONLY)
-        os.dup2(nowhere, 1)
+        os.dup2(nowhere, descriptor)
         os.close(nowhere)
 
 
 def _leave(code: int) -> NoReturn:
-    streams: list[Any] = [stream for stream in (sys.stdout, sys.stderr) if stream is not None]
-    for stream in streams:
-        with suppress(OSError, ValueError):
+    streams: list[tuple[int, Any]] = [(number, stream) for number, stream in ((1, sys.stdout), (2, sys.stderr)) if stream is not None]
+    for descriptor, stream in streams:
+        try:
             stream.flush()
+        except (OSError, ValueError):  # said by now; the interpreter would try again, and end with a code of its own
+            _forget(descriptor)
     if not {"holodeck.cli.run", "holodeck.cli.testing"} & sys.modules.keys():
         sys.exit(code)
     # A chat or a test run has Semantic Kernel loaded, which takes half a second to be taken apart, or is still loading it, in a worker

@@ -37,10 +37,10 @@ def models() -> None:
 @models.command("list")
 def list_() -> None:
     """List the models that can be fetched, and how others are named."""
-    from rich.console import Console  # noqa: PLC0415 - --help has to be quick
+    from holodeck.cli.tty import TerminalConsole  # noqa: PLC0415 - --help has to be quick
 
     terminal = sys.stdout.isatty()
-    console = Console(markup=False, emoji=False, highlight=False, width=None if terminal else _UNBOUNDED)
+    console = TerminalConsole(markup=False, emoji=False, highlight=False, width=None if terminal else _UNBOUNDED)
     console.print(_table())
     click.echo(f"\n{_OTHERS}")
 

@@ -88,7 +88,7 @@ def run_test(options: TestOptions) -> int:
     baseline = _baseline(options)
     cases, warnings = load_cases(find_case_files(options.agent, options.cases), options.agent)
     chosen = [_with_rate(case, options.pass_rate) for case in cases if _matches(case, options.pattern)]
-    report = Report(Notes(streams.answers), streams.notes)
+    report = Report(Notes(streams.answers, lossless=True), streams.notes)
     source = _source(options)
     results = _run(chosen, source, options, streams)
     report.warn([*warnings, *(line for line in source.warnings if not line.endswith(_TEST_CASES))])

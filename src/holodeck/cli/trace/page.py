@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import sys
 from collections.abc import Callable
@@ -23,7 +24,7 @@ class Page:
 
     Args:
         width: Cells of a line; None is the terminal's, or 120.
-        ascii_only: Nothing but ASCII; always so where the output's encoding has nothing else.
+        ascii_only: Nothing but ASCII; always so where the output's encoding or the locale has nothing else.
 
     Attributes:
         width: Cells of a line.
@@ -40,7 +41,7 @@ class Page:
         self.limited = terminal or width is not None
         self._begun = False
         self.width = width or (shutil.get_terminal_size().columns if terminal else UNBOUNDED)
-        self.ascii = ascii_only or glyphs_for(getattr(self._out, "encoding", None)).ascii
+        self.ascii = ascii_only or glyphs_for(getattr(self._out, "encoding", None), os.environ).ascii
         self._draw = _coloured() if terminal else _plain
 
     def line(self, line: Line = ()) -> None:
