@@ -7,6 +7,7 @@
     │   ├── AgentFileError     … in an agent file: names file, line and key
     │   └── SettingError       … in a flag or an environment variable
     ├── InputError             a message that the user typed cannot be sent
+    ├── CommandError           a slash command that the user typed cannot be done
     ├── BackendError           the model provider, or the way to it, failed
     ├── ToolError              a tool call failed
     │   ├── ToolRefused        the model asked for something that is not configured or not valid
@@ -24,6 +25,7 @@ from __future__ import annotations
 __all__ = [
     "AgentFileError",
     "BackendError",
+    "CommandError",
     "ConfigError",
     "HoloDeckError",
     "InputError",
@@ -85,6 +87,13 @@ class InputError(HoloDeckError):
 
     error_type = "invalid_input"
     summary = "the message was refused"
+
+
+class CommandError(HoloDeckError):
+    """A slash command cannot be done: there is none of this name, or what follows it means nothing, or it failed."""
+
+    error_type = "invalid_command"
+    summary = "the command was refused"
 
 
 class BackendError(HoloDeckError):

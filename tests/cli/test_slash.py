@@ -21,10 +21,14 @@ class _Conversation:
         self.file = io.StringIO()
         self.notes = Notes(self.file)
         self.turns = [TurnResult(number=n + 1, trace_id=f"{n + 1:032x}") for n in range(turns)]
-        self.left = False
+        self.left = self.failed = False
         self.agent = SimpleNamespace(settings=TelemetrySettings())
         self.shown: list[int] = []
         self._kept = kept
+
+    def complain(self, message: str) -> None:
+        self.failed = True
+        self.notes.error(message)
 
     def show_trace(self, result: TurnResult) -> bool:
         self.shown.append(result.number)
@@ -62,8 +66,10 @@ def test_the_nearest_is_suggested(text, suggestion):
 
 
 def test_nothing_near_leads_to_help():
-    """A path is no slip: how to send it is said."""
-    said = _Conversation().said_after("/etc/passwd\x1b[2J")
+    """A path is no slip: how to send it is said, and the exit code will tell."""
+    conversation = _Conversation()
+    said = conversation.said_after("/etc/passwd\x1b[2J")
+    assert conversation.failed
     assert said == "error: there is no /etc/passwd: /help lists what there is (// sends a slash to the agent)\n"
 
 
@@ -97,6 +103,15 @@ def test_exit_leaves():
     conversation = _Conversation()
     conversation.said_after("/exit")
     assert conversation.left
+
+
+@pytest.mark.parametrize("command", [command for command in COMMANDS.values() if not command.arguments], ids=lambda c: c.name)
+def test_what_takes_nothing_says_so(command):
+    """What follows such a command would be lost without a word."""
+    conversation = _Conversation()
+    said = conversation.said_after(f"/{command.name} the question")
+    assert said == f"error: /{command.name} takes nothing that follows it: /help lists what there is\n"
+    assert (conversation.failed, conversation.left) == (True, False)
 
 
 def test_names_are_their_keys():

@@ -134,12 +134,79 @@ def test_the_limit_of_messages(server, agent):
 
 
 def test_slash_commands_work_in_a_pipe(server, agent):
-    """What they show goes to stderr; two slashes send one."""
-    result = run(["chat", agent], "/help\none\n/trace 1\n/nope\n//etc\n")
+    """What they show goes to stderr; two slashes send one; one that cannot be done is a failure, and the rest goes on."""
+    result = run(["chat", agent], "/help\none\n/trace 1\n//etc\n")
     assert (result.code, result.out) == (0, "one\n/etc\n")
+    result = run(["chat", agent], "/help\none\n/trace 1\n/nope\n//etc\n")
+    assert (result.code, result.out) == (1, "one\n/etc\n")
     assert "list what can be typed" in result.err
     assert "└─ chat test-model" in result.err
     assert "there is no /nope" in result.err
+
+
+_WRONG_COMMANDS = {
+    "/nope": "there is no /nope",
+    "/trace": "there is no turn yet",
+    "/save": "takes the name of a file",
+    "/save no/such/directory/x.md": "nothing has been said yet",
+    "/call": "/call takes a tool",
+    "/call lokup_order": "there is no tool 'lokup_order': did you mean lookup_order? (tools: lookup_order, ",
+    "/call \x1b[2Jwipe": "there is no tool '\\x1b[2Jwipe': (tools: ",
+    "/call lookup_order x": "'x' is no argument",
+    "/call lookup_order {x": "not JSON",
+    "/retry": "there is no message yet",
+    "/retry this": "takes nothing that follows it",
+}
+
+
+@pytest.mark.parametrize("command", _WRONG_COMMANDS)
+def test_a_command_that_cannot_be_done_is_exit_1(agent, command):
+    """One line, and with --json one object with the keys of every other."""
+    result = run(["chat", agent, "-m", command])
+    assert (result.code, result.out) == (1, "")
+    assert result.err.startswith("error: ")
+    assert _WRONG_COMMANDS[command] in result.err
+    (line,) = run(["chat", agent, "--json", "-m", command]).out.splitlines()
+    refused = json.loads(line)
+    assert _WRONG_COMMANDS[command] in refused["error"]["message"]
+    assert refused["error"]["error_type"] == ("session_state" if command == "/retry" else "invalid_command")
+    assert (refused["turn"], refused["message"], refused["tool_calls"]) == (None, None, [])
+    assert re.fullmatch(r"[0-9a-f-]{36}", refused["session_id"])
+    assert set(refused) == set(json.loads(run(["chat", agent, "--json", "-m", "hi"]).out))
+
+
+@pytest.mark.parametrize("path", ["no/such/directory/x.md", "/dev/full/x.json", "{agent}", "x" * 300])
+def test_a_transcript_that_cannot_be_written_is_exit_1(agent, path):
+    """The turn before it was good; the path and the reason are said."""
+    path = path.replace("{agent}", str(agent))
+    result = run(["chat", agent, "-m", "hi", "-m", f"/save {path}"])
+    assert (result.code, result.out) == (1, "hi\n")
+    assert re.search(rf"^error: {re.escape(path)} (cannot be written \(\w.*\)|is there already: .*)$", result.err, re.MULTILINE)
+
+
+def test_a_call_that_fails_is_exit_1(agent, server):
+    """Nothing else was asked for; a model that calls a tool that fails may still answer."""
+    assert run(["chat", agent, "-m", "/call lookup_order order_id=7"]).code == 0
+    for command in ("/call fails", "/call lookup_order", "/call lookup_order nothing=1"):
+        assert run(["chat", agent, "-m", command]).code == 1
+    server.reply(Reply(tool_calls=[Call("fails")]), Reply("Sorry."))
+    assert run(["chat", agent, "-m", "hi"]).code == 0
+
+
+def test_a_call_with_more_than_a_message_can_hold(agent):
+    """Whatever comes of it, it is no traceback, and the next message is answered."""
+    result = run(["chat", agent], f"/call lookup_order order_id={'x' * 20_000}\nhi\n")
+    assert result.out == "hi\n"
+    assert "Traceback" not in result.err
+    assert "ValidationError" not in result.err
+
+
+def test_commands_with_json_that_are_done_write_nothing_on_stdout(agent):
+    """What they show goes to stderr; only a /call is a turn."""
+    result = run(["chat", agent, "--json"], "/help\n/usage\n/tools\n/call lookup_order order_id=7\n/exit\n")
+    assert result.code == 0
+    (turn,) = map(json.loads, result.out.splitlines())
+    assert (turn["turn"], turn["tool_calls"][0]["tool_name"]) == (1, "lookup_order")
 
 
 def test_json_is_one_object_a_turn(server, agent):
@@ -243,14 +310,44 @@ def test_a_console_without_unicode(server, agent, encoding):
     assert "|- chat test-model" in result.err
 
 
-def test_closed_streams(agent):
-    """Whichever standard stream is closed, the chat works with the others."""
+@pytest.mark.parametrize(
+    ("locale", "ascii_only"),
+    [
+        ({"LC_ALL": "C"}, True),
+        ({"LANG": "POSIX"}, True),
+        ({"LANG": "C", "LC_CTYPE": "C.UTF-8"}, False),
+        ({"LC_ALL": "de_DE.ISO-8859-1", "LANG": "C.UTF-8"}, True),
+        ({"LANG": ""}, False),
+    ],
+)
+def test_the_locale_says_what_the_terminal_understands(server, agent, locale, ascii_only):
+    """Python writes UTF-8 in the C locale, too; what we draw is ASCII there, and the answer is what was said."""
+    server.reply(Reply(tool_calls=[Call("weather", {"city": "Rome"})]), Reply("grüße"))
+    result = run(["chat", agent, "-v", "-m", "hi"], env={"LANG": "C.UTF-8"} | locale)
+    assert (result.code, result.out) == (0, "grüße\n")
+    assert ("* weather ok" in result.err, "⚙ weather ✓" in result.err) == (ascii_only, not ascii_only)
+    assert ("|- chat test-model" in result.err) is ascii_only
+
+
+def test_closed_streams(server, agent):
+    """Input and stderr are not needed; where answers cannot be written nothing is asked at all."""
     command = ["-c", f"exec \"$HOLODECK\" chat '{agent}' -m hi $CLOSED"]
-    for closed, out in (("<&-", "hi\n"), ("2>&-", "hi\n"), (">&-", "")):
+    for closed, code, out in (("<&-", 0, "hi\n"), ("2>&-", 0, "hi\n"), (">&-", 1, ""), ("1</dev/null", 1, ""), (">&- 2>&-", 1, "")):
         script = [command[0], command[1].replace("$CLOSED", closed)]
         result = run(script, program=["bash"], env={"HOLODECK": str(_holodeck())})
-        assert (result.code, result.out) == (0, out)
+        assert (result.code, result.out) == (code, out)
         assert "Error" not in result.err
+        if code and "2>" not in closed:
+            assert result.err == "error: standard output is not open for writing: '> /dev/null' throws away what is not wanted\n"
+    assert len(server.requests) == 2
+
+
+def test_a_stderr_that_nobody_reads(agent):
+    """Notes are lost, the answers are not."""
+    for to in ("2> >(true)", "2>/dev/full"):
+        result = run(["-c", f"\"$HOLODECK\" chat '{agent}' -m one -m two {to}"], program=["bash"], env={"HOLODECK": str(_holodeck())})
+        assert (result.code, result.out) == (0, "one\ntwo\n")
+        assert run(["-c", f"\"$HOLODECK\" chat '{agent}' -m '' {to}"], program=["bash"], env={"HOLODECK": str(_holodeck())}).code == 1
 
 
 def test_answers_go_into_a_file(agent, tmp_path):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 from support.agents import write_agent
@@ -30,7 +31,25 @@ def test_what_was_recorded_plays_without_the_provider(tmp_path: Path) -> None:
     assert trees_in(tmp_path / "again.jsonl") == trees_in(tmp_path / "live.jsonl")
     other = chat(agent, *recording, message="Where is order 1043?")
     assert other.code == 1
-    assert "messages[0].text: - Where is order 1042? + Where is order 1043?" in " ".join(other.err.split())
+    lines = [line.strip() for line in other.err.splitlines()]
+    place = lines.index("messages[0].text:")
+    assert lines[place - 1].startswith("error: ")
+    assert lines[place + 1 : place + 3] == ["- Where is order 1042?", "+ Where is order 1043?"]
+    (turn,) = map(json.loads, chat(agent, *recording, "--json", message="Where is order 1043?").out.splitlines())
+    assert "messages[0].text:\n  - Where is order 1042?\n  + Where is order 1043?" in turn["error"]["message"]
+
+
+def test_no_turn_is_no_recording(tmp_path: Path) -> None:
+    """That there is none is one line, without a file; a recording that was there is left as it was."""
+    agent, rec = write_agent(tmp_path), tmp_path / "rec.yaml"
+    for arguments, stdin in (([], ""), (["-m", "/help"], None), (["-m", "/call lookup_order order_id=7"], None), (["-m", ""], None)):
+        result = run(["chat", agent, "--record", rec, *arguments], stdin)
+        assert result.err.splitlines()[-1] == f"nothing was recorded, since no model was asked: {rec} is not written"
+        assert not rec.exists()
+    before = "recorded:\n  agent: x\nreplies: []\n"
+    rec.write_text(before, encoding="utf-8")
+    assert f"nothing was recorded, since no model was asked: {rec} is left as it was\n" in run(["chat", agent, "--record", rec], "").err
+    assert rec.read_text(encoding="utf-8") == before
 
 
 def test_what_cannot_be_recorded_is_said_before_the_first_turn(tmp_path: Path) -> None:

@@ -60,6 +60,8 @@ def test_help(terminal):
     terminal.line("/help")
     for command in COMMANDS.values():
         terminal.wait_for(f"{command.usage} ")
+    rows = [row for row in terminal.history_text.splitlines() if row.startswith("/")]
+    assert [row.split()[0] for row in rows if not row.startswith("/help lists")] == [f"/{name}" for name in COMMANDS]
 
 
 def test_trace(terminal):
@@ -68,6 +70,8 @@ def test_trace(terminal):
     terminal.wait_for(re.compile(r"├─ execute_tool lookup|├─ tool lookup"))
     terminal.line("/trace 1")
     terminal.wait_for(re.compile(r"├─ execute_tool lookup|├─ tool lookup"), count=2)
+    first, second = re.findall(r"(?<=invoke_agent support)[^\n]*\n├─[^\n]*\n├─[^\n]*", terminal.history_text)
+    assert first == second
 
 
 def test_tools(terminal):
@@ -100,12 +104,32 @@ def test_call(terminal, tmp_path):
 
 @pytest.mark.parametrize(
     ("arguments", "words"),
-    [("", "tools: lookup, where"), ("nope", "/call takes a tool"), ("lookup order_id", "write key=value"), ("lookup {x", "not JSON")],
+    [
+        ("", "error: /call takes a tool and its arguments (tools: lookup, where, "),
+        ("lokup x=1", "error: there is no tool 'lokup': did you mean lookup? (tools: lookup, where, "),
+        ("zzzz", "error: there is no tool 'zzzz': (tools: lookup, "),
+        ("lookup order_id", "error: 'order_id' is no argument: write key=value"),
+        ("lookup {x", "error: the arguments are not JSON"),
+    ],
 )
 def test_call_says_what_it_needs(terminal, arguments, words):
     """A call that cannot be made is one line."""
     terminal.line(f"/call {arguments}")
     terminal.wait_for(words)
+    assert "Enter sends" not in terminal.history_text
+    terminal.line("and now?")
+    terminal.wait_for("Answer 2.")
+
+
+def test_a_call_with_more_than_a_message_can_hold(terminal):
+    """Whatever comes of it, the chat goes on."""
+    terminal.type(f"\x1b[200~/call lookup order_id={'x' * 12_000}\x1b[201~")
+    terminal.key("enter")
+    terminal.wait_for(re.compile(r"lookup\(order_id=.*\) ✓|error: "))
+    terminal.key("ctrl-c")
+    terminal.line("/history")
+    terminal.wait_for("1 > hello")
+    assert "ValidationError" not in terminal.history_text
 
 
 def test_a_call_that_fails(terminal):
@@ -121,6 +145,7 @@ def test_history(terminal):
     """/history shows both sides."""
     terminal.line("/history")
     terminal.wait_for("1 > hello\nAnswer **1**.")
+    assert "2 > " not in terminal.history_text
 
 
 def test_retry(terminal, tmp_path):
@@ -139,6 +164,7 @@ def test_retry_needs_a_message(agent):
         terminal.wait_for("> ")
         terminal.line("/retry")
         terminal.wait_for("error: there is no message yet", timeout=20)
+        assert not _ANSWERED.search(terminal.history_text)
 
 
 def test_reset(terminal, tmp_path):
@@ -167,6 +193,9 @@ def test_verbose(terminal):
     terminal.key("ctrl-c")
     terminal.line("/verbose")
     terminal.wait_for("Tools are shown in one line")
+    terminal.line("/call lookup order_id=8")
+    terminal.wait_for(re.compile(r"lookup\(order_id=8\) ✓"))
+    assert terminal.history_text.count("└─ execute_tool lookup") == 1
 
 
 @pytest.mark.parametrize("name", ["said.json", "said.md"])
@@ -182,7 +211,9 @@ def test_save(terminal, tmp_path, name):
         (turn,) = json.loads(path.read_text())["turns"]
         assert (turn["asked"], turn["message"]["content"], turn["tool_calls"][0]["status"]) == ("hello", "Answer **1**.", "success")
     else:
-        assert "## You\n\nhello\n\n## support\n\n- `lookup(order_id=1042)`\n\nAnswer **1**.\n" in path.read_text()
+        said = path.read_text()
+        assert '## You\n\nhello\n\n## support\n\n### Tool `lookup`\n\n```json\n{\n  "order_id": "1042"\n}\n```\n' in said
+        assert '\nResult:\n\n```\n{"order_id":"1042","status":"shipped"}\n```\n\nAnswer **1**.\n' in said
 
 
 @pytest.mark.parametrize(("argument", "words"), [("", "takes the name of a file"), ("no/such/directory/x.md", "cannot be written")])
@@ -190,6 +221,7 @@ def test_save_says_what_is_wrong(terminal, argument, words):
     """No name, no directory: one line each."""
     terminal.line(f"/save {argument}")
     terminal.wait_for(words)
+    assert "saved" not in terminal.history_text
 
 
 def test_stats(terminal, agent):
@@ -205,6 +237,7 @@ def test_stats(terminal, agent):
         other.wait_for(_ANSWERED, timeout=20)
         other.line("/stats")
         other.wait_for(re.compile(r"^spans ended +4$", re.MULTILINE))
+        assert "there is nothing to deliver" not in other.history_text
 
 
 def test_exit(terminal):

@@ -47,7 +47,8 @@ def chat(ctx: click.Context, /, agent: Path, **arguments: Any) -> int:
     AGENT is its YAML file. In a terminal this is a conversation: /help lists what can be typed, Ctrl-C stops an answer, Ctrl-D leaves.
     With -m, or when input or output is piped, there is one turn a line, answers alone go to stdout and everything else to stderr.
 
-    Exit codes: 0, 1 (a turn failed, with -m or piped input), 2 (configuration), 130, 143, 129 (ended by SIGINT, SIGTERM, SIGHUP).
+    Exit codes: 0, 1 (a turn or a slash command failed, with -m or piped input), 2 (configuration), 130, 143, 129 (ended by SIGINT,
+    SIGTERM, SIGHUP).
     """
     from holodeck.cli.run import ChatOptions, run_chat  # noqa: PLC0415 - --help has to be quick
 

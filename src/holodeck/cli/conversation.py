@@ -12,10 +12,10 @@ from holodeck.cli.budget import Budget
 from holodeck.cli.footer import show_footer
 from holodeck.cli.toollines import call_text
 from holodeck.cli.tree import show_tree
-from holodeck.errors import InputError, SessionError
+from holodeck.errors import CommandError, HoloDeckError, InputError, SessionError, ToolError
 from holodeck.models.chat import SessionState
 from holodeck.models.events import TextDelta, TurnEvent, TurnFinished, TurnResult
-from holodeck.models.tool_execution import ToolExecution
+from holodeck.models.tool_execution import ToolExecution, ToolStatus
 
 if TYPE_CHECKING:
     from uuid import UUID
@@ -43,7 +43,7 @@ class Conversation:
         turns: The turns so far, refused messages not counted.
         asked: What the user said in each of them.
         draft: Puts a text at the prompt, where there is one; says whether there is.
-        failed: Whether any turn failed, or a message was refused.
+        failed: Whether any turn failed, a message was refused, or a command could not be done.
         left: The user wants to leave.
 
     Args:
@@ -107,6 +107,8 @@ class Conversation:
         typed = f"/call {call_text(ToolExecution(tool_name=name, parameters=dict(arguments)))}"
         await self._run(typed, self.session.call_tool(name, arguments))
         calls = self.turns[-1].tool_calls if len(self.turns) > before else []
+        # The turn is no failure if the tool is one: the model would have been told. Here nothing else was asked for.
+        self.failed = self.failed or any(call.status is ToolStatus.FAILED for call in calls)
         return calls[0] if calls else None
 
     async def _run(self, text: str, events: AsyncGenerator[TurnEvent, None]) -> None:
@@ -114,10 +116,8 @@ class Conversation:
         try:
             async with aclosing(events):
                 await self._show(text, events)
-        except InputError as error:
+        except (InputError, SessionError, ToolError) as error:
             self.refuse(error)
-        except SessionError as error:
-            self.notes.error(error.message)
         finally:
             self._view.abandon()
 
@@ -134,20 +134,25 @@ class Conversation:
                     await asyncio.sleep(0)
                     rested = perf_counter()
 
-    def refuse(self, error: InputError) -> None:
-        """A message cannot be sent: say why, and go on."""
+    def refuse(self, error: HoloDeckError) -> None:
+        """A message cannot be sent, or a command not be done: say why, and go on."""
         self.failed = True
         self._view.refuse(error, self._session_id)
 
+    def complain(self, message: str) -> None:
+        """Refuse a command: say ``message``, and go on."""
+        self.refuse(CommandError(message))
+
     @property
-    def _session_id(self) -> UUID:
-        return self.session.chat.session_id
+    def _session_id(self) -> UUID | None:
+        """None until the session is open: what is refused before has no session."""
+        return None if self.session.state is SessionState.INITIALIZING else self.session.chat.session_id
 
     def _finish(self, result: TurnResult) -> None:
         self.turns.append(result)
         self._budget.add(result)
         self.failed = self.failed or result.failed
-        self._view.finish(result, self._session_id)
+        self._view.finish(result, self.session.chat.session_id)
         settings = self.agent.settings
         if not (settings.console and settings.pretty_print):
             return

@@ -14,7 +14,7 @@ from holodeck.cli.blocks import Block, BlockSplitter
 from holodeck.cli.console import Notes
 from holodeck.cli.markdown import MarkdownRenderer
 from holodeck.cli.toollines import call_text, show_execution
-from holodeck.errors import InputError
+from holodeck.errors import HoloDeckError
 from holodeck.lib.terminal import TerminalGate
 from holodeck.models.events import TextDelta, ToolFinished, ToolStarted, TurnEvent, TurnResult
 from holodeck.models.tool_execution import ToolExecution
@@ -166,11 +166,14 @@ class LiveView:
         """Print the rest, and why the turn failed if it did."""
         del session_id
         self.abandon()
-        if result.error is not None:
-            say = self._notes.hint if result.interrupted else self._notes.error
-            say(result.error.message)
+        if result.error is None:
+            return
+        if result.interrupted:
+            self._notes.hint(result.error.message)
+        else:
+            self._notes.error(result.error.message, whole=True)
 
-    def refuse(self, error: InputError, session_id: UUID) -> None:
+    def refuse(self, error: HoloDeckError, session_id: UUID | None) -> None:
         """Say why."""
         del session_id
         self._notes.error(error.message)

@@ -159,7 +159,9 @@ class _Chat:
         try:
             code = await self._talk()
         finally:
-            await self._close()
+            recorded = await self._close()
+        if self._recorder is not None and not recorded:
+            self._say_nothing_was_recorded(self._recorder.path)
         return code if self._stop.code is None else self._stop.code
 
     async def _talk(self) -> int:
@@ -190,15 +192,22 @@ class _Chat:
         verbose, quiet = self._options.config.verbose, self._options.as_json
         return Conversation(self._session, view, self._streams.notes, verbose=verbose, quiet=quiet, budget=self._budget)
 
-    async def _close(self) -> None:
+    async def _close(self) -> bool:
+        """Close everything; returns whether there is a recording."""
         await self._session.close()
         report = await self._agent.close()
         for notice in self._agent.delivery_notices:
             self._streams.notes.warning(notice)
         if report is not None and (sentence := report.sentence()):
             self._streams.notes.warning(sentence)
-        if self._recorder is not None and self._recorder.save():
-            self._streams.notes.hint(f"recorded: {self._recorder.path}")
+        if self._recorder is None or not self._recorder.save():
+            return False
+        self._streams.notes.hint(f"recorded: {self._recorder.path}")
+        return True
+
+    def _say_nothing_was_recorded(self, path: Path) -> None:
+        left = "is left as it was" if path.exists() else "is not written"
+        self._streams.notes.hint(f"nothing was recorded, since no model was asked: {path} {left}")
 
     def _interrupted(self) -> None:
         """SIGINT where nothing else is said: the running turn ends, and the chat with it."""

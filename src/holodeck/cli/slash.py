@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import textwrap
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
@@ -72,7 +73,9 @@ async def run_command(conversation: Conversation, text: str) -> None:
     name, argument = _split(text)
     command = command_of(text)
     if command is None:
-        conversation.notes.error(f"there is no /{conversation.notes.fit(name, 40)}{_nearest(name)} (// sends a slash to the agent)")
+        conversation.complain(f"there is no /{conversation.notes.fit(name, 40)}{_nearest(name)} (// sends a slash to the agent)")
+    elif argument and not command.arguments:
+        conversation.complain(f"/{command.name} takes nothing that follows it: /help lists what there is")
     else:
         await command.handler(conversation, argument.strip())
 
@@ -84,10 +87,16 @@ def _nearest(name: str) -> str:
 
 async def _help(conversation: Conversation, argument: str) -> None:
     del argument
-    width = max(len(command.usage) for command in COMMANDS.values())
-    for command in COMMANDS.values():
-        conversation.notes.line((f"{command.usage:<{width}}", "bold"), f"  {command.help}")
-    conversation.notes.hint("A message that begins with // is sent with one slash. Ctrl-C stops an answer, Ctrl-D leaves.")
+    notes = conversation.notes
+    if notes.narrow:
+        for command in COMMANDS.values():
+            notes.line((command.usage, "bold"))
+            notes.line(textwrap.fill(command.help, notes.console.width - 1, initial_indent="  ", subsequent_indent="  "))
+    else:
+        width = max(len(command.usage) for command in COMMANDS.values())
+        for command in COMMANDS.values():
+            notes.line((f"{command.usage:<{width}}", "bold"), f"  {command.help}")
+    notes.hint("A message that begins with // is sent with one slash. Ctrl-C stops an answer, Ctrl-D leaves.")
 
 
 async def _exit(conversation: Conversation, argument: str) -> None:

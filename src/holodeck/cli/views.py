@@ -9,7 +9,7 @@ from uuid import UUID
 from holodeck.cli.answer import AnswerWriter
 from holodeck.cli.console import Streams
 from holodeck.cli.toollines import show_execution
-from holodeck.errors import InputError
+from holodeck.errors import HoloDeckError
 from holodeck.models.events import TextDelta, ToolFinished, ToolStarted, TurnEvent, TurnResult
 
 __all__ = ["JsonView", "TextView", "TurnView"]
@@ -33,8 +33,8 @@ class TurnView(Protocol):
     def finish(self, result: TurnResult, session_id: UUID) -> None:
         """The turn has ended."""
 
-    def refuse(self, error: InputError, session_id: UUID) -> None:
-        """A message was not sent."""
+    def refuse(self, error: HoloDeckError, session_id: UUID | None) -> None:
+        """A message was not sent, or a command not done; the session may not be open yet."""
 
     def abandon(self) -> None:
         """Something else went wrong: leave the screen in order."""
@@ -79,9 +79,9 @@ class TextView:
         if result.interrupted:
             self._notes.hint(result.error.message)
         else:
-            self._notes.error(result.error.message)
+            self._notes.error(result.error.message, whole=True)
 
-    def refuse(self, error: InputError, session_id: UUID) -> None:
+    def refuse(self, error: HoloDeckError, session_id: UUID | None) -> None:
         """Say why."""
         del session_id
         self._notes.error(error.message)
@@ -116,14 +116,15 @@ class JsonView:
     def finish(self, result: TurnResult, session_id: UUID) -> None:
         """Write the turn."""
         if result.error is not None:
-            self._streams.notes.error(result.error.message)
+            self._streams.notes.error(result.error.message, whole=True)
         self._write({"session_id": str(session_id), "turn": result.number, **_fields(result)})
 
-    def refuse(self, error: InputError, session_id: UUID) -> None:
+    def refuse(self, error: HoloDeckError, session_id: UUID | None) -> None:
         """Write an object with the reason; there was no turn."""
         self._streams.notes.error(error.message)
         reason = {"error_type": error.error_type, "message": error.message}
-        self._write({"session_id": str(session_id), "turn": None, **_fields(TurnResult(number=0)), "error": reason})
+        session = None if session_id is None else str(session_id)
+        self._write({"session_id": session, "turn": None, **_fields(TurnResult(number=0)), "error": reason})
 
     def abandon(self) -> None:
         """Nothing is written until a turn has ended."""

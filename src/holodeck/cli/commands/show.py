@@ -20,13 +20,15 @@ async def show_turn(conversation: Conversation, argument: str) -> None:
     """``/trace [n]``: the spans of a turn."""
     notes, turns = conversation.notes, conversation.turns
     if not turns:
-        notes.error("there is no turn yet: send a message first")
+        conversation.complain("there is no turn yet: send a message first")
     elif argument and not (argument.isascii() and argument.isdigit() and 1 <= int(argument[:9]) <= len(turns)):
-        notes.error(f"/trace takes the number of a turn, 1 to {len(turns)}")
+        conversation.complain(f"/trace takes the number of a turn, 1 to {len(turns)}")
     else:
         result = turns[int(argument) - 1 if argument else -1]
         if not conversation.show_trace(result):
-            notes.error("the spans of this turn are not kept" if result.trace_id else "telemetry is switched off: there are no spans")
+            conversation.complain(
+                "the spans of this turn are not kept" if result.trace_id else "telemetry is switched off: there are no spans"
+            )
         show_link(notes, result, conversation.agent.settings)
 
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import difflib
 import json
 import shlex
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from holodeck.cli.toollines import call_text
@@ -30,7 +31,7 @@ async def reset(conversation: Conversation, argument: str) -> None:
     try:
         conversation.session.reset()
     except HoloDeckError as error:
-        conversation.notes.error(error.message)
+        conversation.refuse(error)
     else:
         conversation.notes.hint("A new conversation begins: the agent remembers nothing of what was said. /trace and /usage still do.")
 
@@ -48,20 +49,27 @@ async def toggle_verbose(conversation: Conversation, argument: str) -> None:
 
 async def call_tool(conversation: Conversation, argument: str) -> None:
     """``/call TOOL key=value …``: a tool by hand; its result is put at the prompt, to be sent or not."""
-    name, _, rest = argument.partition(" ")
+    name, *rest = argument.split(maxsplit=1) or [""]
     spec = conversation.agent.toolbox.spec(name)
     if spec is None:
-        known = ", ".join(s.name for s in conversation.agent.toolbox.specs) or "none"
-        conversation.notes.error(f"/call takes a tool and its arguments (tools: {known})")
+        conversation.complain(_no_such_tool(name, [s.name for s in conversation.agent.toolbox.specs]))
         return
     try:
-        arguments = parse_call(spec, rest)
+        arguments = parse_call(spec, rest[0] if rest else "")
     except ValueError as error:
-        conversation.notes.error(str(error))
+        conversation.complain(str(error))
         return
     execution = await conversation.call(name, arguments)
     if execution is not None and execution.status is ToolStatus.SUCCESS:
         _offer(conversation, execution)
+
+
+def _no_such_tool(name: str, known: Sequence[str]) -> str:
+    tools = f"(tools: {', '.join(known) or 'none'})"
+    if not name:
+        return f"/call takes a tool and its arguments {tools}"
+    near = difflib.get_close_matches(name[:100], known, n=1, cutoff=0.5)
+    return f"there is no tool {shorten(name, 100)!r}: " + (f"did you mean {near[0]}? " if near else "") + tools
 
 
 def _offer(conversation: Conversation, execution: ToolExecution) -> None:
