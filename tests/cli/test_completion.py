@@ -16,9 +16,13 @@ _TOOLS = [
 ]
 
 
+def _completer(*, narrow: bool = False) -> ShellCompleter:
+    return ShellCompleter(lambda: _TOOLS, lambda: narrow)
+
+
 def _offered(text: str, *, tab: bool = True) -> list[str]:
     event = CompleteEvent(completion_requested=tab, text_inserted=not tab)
-    found = ShellCompleter(lambda: _TOOLS).get_completions(Document(text), event)
+    found = _completer().get_completions(Document(text), event)
     return [text[: len(text) + c.start_position] + c.text for c in found]
 
 
@@ -26,9 +30,9 @@ def _offered(text: str, *, tab: bool = True) -> list[str]:
     ("text", "offered"),
     [
         ("/re", ["/retry", "/reset"]),
-        ("/TRA", ["/trace"]),
-        ("/call lo", ["/call lookup_order"]),
-        ("/call ", ["/call lookup_order", "/call weather"]),
+        ("/TRA", ["/trace "]),
+        ("/call lo", ["/call lookup_order "]),
+        ("/call ", ["/call lookup_order ", "/call weather "]),
         ("/call lookup_order ", ["/call lookup_order order_id=", "/call lookup_order deep="]),
         ("/call lookup_order order_id=1 d", ["/call lookup_order order_id=1 deep="]),
         ("/trace ", []),
@@ -44,7 +48,12 @@ def test_what_is_offered(text, offered):
 
 def test_every_command_is_offered():
     """The table is where they come from."""
-    assert _offered("/") == [f"/{name}" for name in COMMANDS]
+    assert [text.rstrip() for text in _offered("/")] == [f"/{name}" for name in COMMANDS]
+
+
+def test_what_takes_arguments_is_offered_with_a_blank():
+    """The next key is the first of the argument, and Tab offers those."""
+    assert [text for text in _offered("/") if text.endswith(" ")] == ["/trace ", "/call ", "/save "]
 
 
 def test_files(tmp_path, monkeypatch):
@@ -58,5 +67,14 @@ def test_files(tmp_path, monkeypatch):
 
 def test_descriptions_are_harmless():
     """What a tool's author wrote passes the gate."""
-    (found,) = ShellCompleter(lambda: _TOOLS).get_completions(Document("/call lo"), CompleteEvent())
+    (found,) = _completer().get_completions(Document("/call lo"), CompleteEvent())
     assert found.display_meta_text == "Look up."
+
+
+@pytest.mark.parametrize("narrow", [True, False])
+def test_a_narrow_menu_explains_nothing(narrow):
+    """Two columns side by side could not be read there; the names can."""
+    for text in ("/tr", "/call lo", "/call lookup_order or"):
+        (found,) = _completer(narrow=narrow).get_completions(Document(text), CompleteEvent())
+        assert bool(found.display_meta_text) is not narrow
+        assert found.display_text

@@ -202,6 +202,7 @@ def test_what_takes_long_is_shown(tmp_path):
         terminal.wait_for(re.compile(r"leaves\.\n\n> hi$", re.MULTILINE), timeout=20)
         terminal.key("enter")
         terminal.wait_for("End.", timeout=20)
+        assert "starting MCP" not in terminal.history_text
 
 
 _SLOW_SERVER = """

@@ -48,9 +48,13 @@ def test_yes_no_and_always(agent, tmp_path):
         terminal.line("hi")
         terminal.wait_for("careful needs your approval\n  order_id: one", timeout=20)
         terminal.wait_for("Run it? y / n / always:")
-        terminal.line("what?")
-        terminal.line("n")
+        terminal.line("maybe")
+        terminal.wait_for("Please answer y, n or a (always):")
+        assert "Run it?" not in terminal.history_text
+        terminal.line("")
+        terminal.line("N")
         terminal.wait_for("careful needs your approval\n  order_id: two\n    lines")
+        terminal.wait_for("Run it? y / n / always:")
         terminal.line("always")
         terminal.wait_for("Done.")
         terminal.line("again")
@@ -76,6 +80,7 @@ def test_what_is_being_typed_answers_nothing(agent):
         terminal.line("y")
         terminal.wait_for("Done.")
         terminal.wait_for(re.compile(r"^> my draft, y$", re.MULTILINE))
+        assert "Please answer" not in terminal.history_text
 
 
 def test_a_dumb_terminal_asks_too(agent):
@@ -84,6 +89,8 @@ def test_a_dumb_terminal_asks_too(agent):
         terminal.wait_for("> ")
         terminal.line("hi")
         terminal.wait_for("Run it?", timeout=20)
+        terminal.line("maybe")
+        terminal.wait_for("Please answer y, n or a (always): ")
         terminal.line("y")
         terminal.wait_for("Run it?", count=2)
         terminal.line("n")

@@ -8,6 +8,7 @@ import stat
 
 import pytest
 
+from holodeck.cli.slash import COMMANDS
 from support.command import Terminal
 from support.scripts import scripted_agent
 
@@ -117,6 +118,7 @@ def test_what_is_typed_before_the_prompt_is_sent(agent):
         terminal.line("early")
         terminal.wait_for(_ANSWERED, timeout=20)
         terminal.wait_for(re.compile(r"^> early$", re.MULTILINE))
+        assert terminal.history_text.count("> early") == 1
 
 
 def test_completion(agent, tmp_path):
@@ -131,12 +133,12 @@ def test_completion(agent, tmp_path):
         terminal.type("/ca")
         terminal.wait_for("run a tool yourself")
         terminal.key("tab")
-        terminal.wait_for("> /call")
-        terminal.type(" lo")
+        terminal.wait_for("> /call ")
+        terminal.type("lo")
         terminal.wait_for("Look an order up.")
         terminal.key("tab")
-        terminal.wait_for("> /call lookup")
-        terminal.type(" ")
+        terminal.wait_for("> /call lookup ")
+        terminal.type("o")
         terminal.wait_for("order_id=")
         terminal.key("tab")
         terminal.wait_for("> /call lookup order_id=")
@@ -149,6 +151,27 @@ def test_completion(agent, tmp_path):
         terminal.type("look at ./tra")
         terminal.type("\t")
         terminal.wait_for("look at ./transcripts")
+        assert "> look at ./transcripts" in terminal.screen
+
+
+@pytest.mark.parametrize("columns", [40, 80, 160])
+def test_the_menu_can_be_read(agent, columns):
+    """Names are whole at any width; what they do stands beside them where there is room for it."""
+    with Terminal(["chat", agent], columns=columns) as terminal:
+        terminal.wait_for("> ")
+        terminal.type("/")
+        terminal.wait_for(re.compile(r"^> /\n +/help", re.MULTILINE))
+        rows = [row.strip() for row in terminal.screen[terminal.screen.index("> /") + 1 :] if row.strip()]
+        usages = [command.usage for command in COMMANDS.values()]
+        assert len(rows) >= 5
+        for row, command in zip(rows, COMMANDS.values(), strict=False):
+            assert row.startswith(command.usage)
+            assert (command.help[:20] in row) is (columns > 40)
+            assert columns > 40 or row in usages
+        terminal.key("ctrl-u")
+        terminal.type("/call ")
+        terminal.wait_for(re.compile(r"^ +fails", re.MULTILINE))
+        assert ("Look an order up." in terminal.history_text) is (columns > 40)
 
 
 def test_vi_keys(agent, tmp_path):
@@ -162,6 +185,7 @@ def test_vi_keys(agent, tmp_path):
             terminal.key("escape")
             terminal.type("0xxithr")
             terminal.wait_for("> thre two")
+            assert "> thre two" in terminal.screen
 
 
 def test_wide_and_reversing_characters(agent, tmp_path):
@@ -207,3 +231,4 @@ def test_a_resize_at_the_prompt(agent):
         terminal.type("!")
         terminal.key("enter")
         terminal.wait_for(_ANSWERED)
+        assert "> " + "y" * 70 + "!" in terminal.history_text.replace("\n", "")

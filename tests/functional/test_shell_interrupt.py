@@ -37,6 +37,7 @@ def test_while_the_first_token_is_waited_for(tmp_path):
         terminal.key("ctrl-c")
         terminal.wait_for("stopped before there was an answer", timeout=3)
         terminal.wait_for(re.compile(r"^> draft$", re.MULTILINE))
+        assert "never" not in terminal.history_text
         terminal.key("ctrl-u")
         _goes_on(terminal)
 
@@ -94,6 +95,7 @@ def test_what_was_typed_ahead_comes_back(tmp_path):
         terminal.wait_for(re.compile(r"^$\n^> ahead$", re.MULTILINE))
         terminal.key("enter")
         terminal.wait_for("Fine.")
+        assert "never" not in terminal.history_text
 
 
 def test_ctrl_d_while_an_answer_streams(tmp_path):

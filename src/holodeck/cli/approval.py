@@ -13,6 +13,7 @@ from holodeck.models.tool_execution import ToolExecution
 __all__ = ["Approver"]
 
 _QUESTION: Final = "Run it? y / n / always: "
+_AGAIN: Final = "Please answer y, n or a (always): "
 _YES: Final = frozenset({"y", "yes"})
 _NO: Final = frozenset({"n", "no"})
 _ALWAYS: Final = frozenset({"a", "always"})
@@ -25,10 +26,10 @@ class Approver:
 
     Args:
         notes: Where the call is shown: in full, since nobody can allow what cannot be seen.
-        ask: Asks a question at the prompt and returns one of the answers that it is given.
+        ask: Asks a question at the prompt and returns one of the answers that it is given; anything else is met with the third text.
     """
 
-    def __init__(self, notes: Notes, ask: Callable[[str, Collection[str]], Awaitable[str]]) -> None:
+    def __init__(self, notes: Notes, ask: Callable[[str, Collection[str], str], Awaitable[str]]) -> None:
         self._notes, self._ask = notes, ask
         self._always: set[str] = set()
         self._one_at_a_time = asyncio.Lock()
@@ -39,7 +40,7 @@ class Approver:
             if execution.tool_name in self._always:
                 return True
             self._show(execution)
-            answer = await self._ask(_QUESTION, _YES | _NO | _ALWAYS)
+            answer = await self._ask(_QUESTION, _YES | _NO | _ALWAYS, _AGAIN)
             if answer in _ALWAYS:
                 self._always.add(execution.tool_name)
             return answer in _YES | _ALWAYS

@@ -20,10 +20,11 @@ class ShellCompleter(Completer):
 
     Args:
         tools: The tools that there are now.
+        narrow: Whether there is no room for explanations beside what is offered.
     """
 
-    def __init__(self, tools: Callable[[], Iterable[ToolSpec]]) -> None:
-        self._tools = tools
+    def __init__(self, tools: Callable[[], Iterable[ToolSpec]], narrow: Callable[[], bool]) -> None:
+        self._tools, self._narrow = tools, narrow
         self._paths = PathCompleter(expanduser=True)
 
     def get_completions(self, document: Document, complete_event: CompleteEvent) -> Iterator[Completion]:
@@ -47,29 +48,29 @@ class ShellCompleter(Completer):
     def _commands(self, begun: str) -> Iterator[Completion]:
         for command in COMMANDS.values():
             if command.name.startswith(begun.lower()):
-                yield Completion(f"/{command.name}", -len(begun) - 1, display=command.usage, display_meta=command.help)
+                text = f"/{command.name} " if command.arguments else f"/{command.name}"
+                yield Completion(text, -len(begun) - 1, display=command.usage, display_meta=self._beside(command.help))
 
     def _calls(self, argument: str) -> Iterator[Completion]:
         name, space, rest = argument.partition(" ")
         for spec in self._tools():
             if not space and spec.name.startswith(name):
-                yield Completion(spec.name, -len(name), display_meta=_one_line(spec.description))
+                yield Completion(f"{spec.name} ", -len(name), display=spec.name, display_meta=self._beside(spec.description))
             elif space and spec.name == name:
                 yield from self._arguments(spec, rest)
 
-    @staticmethod
-    def _arguments(spec: ToolSpec, rest: str) -> Iterator[Completion]:
+    def _arguments(self, spec: ToolSpec, rest: str) -> Iterator[Completion]:
         begun = rest.rpartition(" ")[2]
         properties: dict[str, Any] = spec.parameters.get("properties") or {}
         for name, schema in properties.items():
             safe = terminal_safe(name)
             if safe.startswith(begun) and f"{safe}=" not in rest:
                 meta = schema.get("description") or schema.get("type") or "" if isinstance(schema, dict) else ""
-                yield Completion(f"{safe}=", -len(begun), display_meta=_one_line(str(meta)))
+                yield Completion(f"{safe}=", -len(begun), display_meta=self._beside(str(meta)))
+
+    def _beside(self, text: str) -> str:
+        """An explanation in one line, or nothing."""
+        return "" if self._narrow() else " ".join(terminal_safe(text).split())
 
     def _files(self, begun: str, event: CompleteEvent) -> Iterator[Completion]:
         yield from self._paths.get_completions(Document(begun), event)
-
-
-def _one_line(text: str) -> str:
-    return " ".join(terminal_safe(text).split())

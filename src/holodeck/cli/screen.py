@@ -10,7 +10,7 @@ import asyncio
 import functools
 from collections.abc import Callable, Collection, Sequence
 from contextlib import ExitStack, redirect_stderr, redirect_stdout
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from time import monotonic
 from typing import Final, Protocol
 
@@ -68,8 +68,11 @@ class Screen(Protocol):
     def stop(self) -> None:
         """Stop reading."""
 
-    async def ask(self, question: str, answers: Collection[str]) -> str:
-        """Which of ``answers`` the user gives, "" for none; what stood at the prompt stands there again afterwards."""
+    async def ask(self, question: str, answers: Collection[str], again: str) -> str:
+        """Which of ``answers`` the user gives, "" for none; what stood at the prompt stands there again afterwards.
+
+        After anything else ``again`` is asked.
+        """
 
     def draft(self, text: str) -> bool:
         """Put ``text`` at the prompt, before what stands there; False if this terminal cannot."""
@@ -85,6 +88,7 @@ class Screen(Protocol):
 class _Question:
     text: str
     answers: Collection[str]
+    again: str
     future: asyncio.Future[str]
     draft: Document
 
@@ -170,11 +174,11 @@ class LiveScreen:
         if self._app.is_running and not self._app.is_done:
             self._app.exit(result="")
 
-    async def ask(self, question: str, answers: Collection[str]) -> str:
+    async def ask(self, question: str, answers: Collection[str], again: str) -> str:
         """Which of ``answers`` the user gives, as a line of its own: what somebody is typing when the question comes answers nothing."""
         buffer = self._session.default_buffer
         future: asyncio.Future[str] = asyncio.get_running_loop().create_future()
-        self._question = _Question(question, answers, future, buffer.document)
+        self._question = _Question(question, answers, again, future, buffer.document)
         buffer.reset()
         self.refresh()
         try:
@@ -188,7 +192,10 @@ class LiveScreen:
         assert self._question is not None
         self._session.default_buffer.reset()
         answer = text.strip().lower()
-        if answer in self._question.answers and not self._question.future.done():
+        if answer not in self._question.answers:
+            self._question = replace(self._question, text=self._question.again)
+            self.refresh()
+        elif not self._question.future.done():
             self._question.future.set_result(answer)
 
     def draft(self, text: str) -> bool:
@@ -320,12 +327,12 @@ class DumbScreen:
         """Stop reading."""
         self._stopped.set()
 
-    async def ask(self, question: str, answers: Collection[str]) -> str:
+    async def ask(self, question: str, answers: Collection[str], again: str) -> str:
         """Which of ``answers`` the user gives; Ctrl-C is told to the listener."""
         asking: PromptSession[str] = PromptSession(question, interrupt_exception=Interrupt)
         try:
             while (answer := (await asking.prompt_async(set_exception_handler=False)).strip().lower()) not in answers:
-                pass
+                asking.message = again
         except (Interrupt, EOFError):
             self._listener.interrupted()
             return ""

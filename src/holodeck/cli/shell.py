@@ -67,7 +67,7 @@ class Shell:
         past = history_for(os.environ, self._redactor, keep=history)
         if self._view is None:
             return DumbScreen(self, past)
-        screen = LiveScreen(writer, self._notes.console, self, past, ShellCompleter(self._tools))
+        screen = LiveScreen(writer, self._notes.console, self, past, ShellCompleter(self._tools, lambda: self._notes.narrow))
         screen.live, self._view.refresh = self._live, screen.refresh
         return screen
 
