@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from support.agents import write_agent
-from support.command import Terminal, run
+from support.command import HOLODECK, Terminal, run
 from support.model_server import ModelServer
 from support.net import unused_port
 from support.otlp_receiver import OtlpReceiver
@@ -155,9 +155,50 @@ def test_the_report_fits_the_terminal(tmp_path, columns):
         shown = terminal.screen
     words = " ".join(" ".join(shown).split())
     assert "start the collector, or name the port on which it listens" in words
-    assert "2 of 10 checks failed" in words
+    assert "2 of 11 checks failed" in words
+    assert "will be made when it is needed (mode 0700" in words or columns == 40  # where the path is broken anywhere
     assert all(len(line) <= columns for line in shown)
     assert not any(re.search(r"\bobservab$|\bdefaul$", line) for line in shown)
+
+
+def _state(directory, *, limit=""):
+    """What the doctor says of a state directory."""
+    command = f'{limit} exec "$0" doctor --json'
+    result = run(["-c", command, HOLODECK], program=["bash"], env={"HOLODECK_STATE_DIR": str(directory)})
+    checks = {check["name"]: check for check in json.loads(result.out)["checks"]}
+    return result.code, checks["state directory"]
+
+
+def test_the_state_directory(tmp_path):
+    """It can be made, or written to: with its mode, and nothing is left in it."""
+    state = tmp_path / "new" / "state"
+    code, check = _state(state)
+    assert (code, check["status"]) == (0, "ok")
+    assert re.fullmatch(rf"{state} will be made when it is needed \(mode 0700; [\d,]+ MB free\)", check["detail"])
+    assert not state.parent.exists()
+    state.mkdir(parents=True, mode=0o700)
+    code, check = _state(state)
+    assert (code, check["status"]) == (0, "ok")
+    assert check["detail"].startswith(f"{state} can be written to (mode 0700; ")
+    state.chmod(0o777)
+    code, check = _state(state)
+    assert (code, check["status"], check["fix"]) == (0, "warning", f"chmod 700 {state}")
+    assert list(state.iterdir()) == []
+
+
+def test_a_state_directory_that_cannot_be_used(tmp_path):
+    """A file in its place or above it, a disk that takes nothing: that fails, with what to do."""
+    (tmp_path / "file").touch()
+    (tmp_path / "full").mkdir()
+    for directory, limit, words in (
+        (tmp_path / "file", "", "is no directory"),
+        (tmp_path / "file" / "below", "", f"cannot be made: {tmp_path / 'file'} is no directory"),
+        (tmp_path / "full", "ulimit -f 0;", "cannot be written to (File too large)"),
+    ):
+        code, check = _state(directory, limit=limit)
+        assert (code, check["status"]) == (1, "failed")
+        assert words in check["detail"]
+        assert "set HOLODECK_STATE_DIR to a directory you may write to" in check["fix"]
 
 
 def test_usage_errors():

@@ -73,9 +73,38 @@ def test_show_one_trace_by_the_beginning_of_its_id(spans):
     assert first != second
 
 
+_IDS = ["", " ", "xyz", "0x12", "f" * 33, "12-34", "\u0661"]
+
+
+@pytest.mark.parametrize("command", ["show", "diff"])
+@pytest.mark.parametrize("trace_id", _IDS)
+def test_what_is_no_trace_id_is_refused(spans, command, trace_id):
+    """It would find nothing, or everything."""
+    result = run(["trace", command, spans, "--trace-id", trace_id])
+    assert (result.code, result.out) == (2, "")
+    assert re.fullmatch(r"error: [^\n]* is no trace id: write 32 hex digits, or the first of them [^\n]+\n", result.err)
+
+
+_EMPTY = [b"", b"\n\n", b"{}\n", b'{"resourceSpans": []}\n', b'{"resourceMetrics": []}\n']
+
+
+@pytest.mark.parametrize("content", _EMPTY)
+def test_no_traces_are_said_to_be_none(spans, content, tmp_path):
+    """On stderr; an empty list is all right, what was to be looked at and is not there is a failure, and makes no page."""
+    listed = run(["trace", "list", "-"], stdin=content)
+    assert (listed.code, listed.out, listed.err) == (0, "", "standard input: no traces: there is no span in it\n")
+    for more in ([], ["--html", "-"], ["--html", tmp_path / "page.html"], ["--trace-id", "ab"]):
+        shown = run(["trace", "show", "-", *more], stdin=content)
+        assert (shown.code, shown.err) == (1, "error: standard input: no traces: there is no span in it\n")
+        assert shown.out == ("" if more != ["--html", "-"] else shown.out)
+    assert list(tmp_path.iterdir()) == []
+    compared = run(["trace", "diff", "-", spans, "--exit-code"], stdin=content)
+    assert (compared.code, compared.err) == (1, "standard input: no traces: there is no span in it\n")
+
+
 def test_width_and_ascii(spans):
-    """As wide as asked for, and nothing but ASCII; an ASCII console gets that by itself."""
-    for options, env in ((["--ascii"], {}), ([], {"PYTHONIOENCODING": "ascii"})):
+    """As wide as asked for, and nothing but ASCII; an ASCII console and the C locale get that by themselves."""
+    for options, env in ((["--ascii"], {}), ([], {"PYTHONIOENCODING": "ascii"}), ([], {"LC_ALL": "C"}), ([], {"LANG": "C"})):
         result = run(["trace", "show", spans, "--width", "40", *options], env=env)
         assert result.out.isascii()
         assert max(map(len, result.out.splitlines())) <= 40
@@ -144,6 +173,19 @@ def test_list_has_a_line_for_each_trace(spans):
     assert [row.strip() for row in shown if re.fullmatch(r"  [0-9a-f]{32}", row)] == _ids(spans)
 
 
+@pytest.mark.parametrize("columns", [40, 120])
+def test_a_dumb_terminal_has_its_width(spans, columns):
+    """It has no cursor, it does have a width; COLUMNS counts more."""
+    rows = {}
+    for term, env in (("dumb", {}), ("xterm", {}), ("dumb", {"COLUMNS": "60"})):
+        with Terminal(["trace", "show", spans], columns=columns, lines=60, env={"TERM": term, **env}) as terminal:
+            assert terminal.wait_exit() == 0
+            rows[term, *env] = [row for row in terminal.screen if row]
+    assert rows["dumb",] == rows["xterm",]
+    assert max(map(len, rows["dumb",])) <= columns
+    assert rows["dumb", "COLUMNS"] != rows["dumb",]
+
+
 def test_colours_only_in_a_terminal(spans):
     """And none where NO_COLOR is set."""
     assert "\x1b" not in run(["trace", "show", spans]).out
@@ -202,17 +244,36 @@ def test_spool_and_flush(tmp_path):
         receiver.refuse(503)
         environment = {"OTEL_EXPORTER_OTLP_ENDPOINT": receiver.http_url}
         run(["chat", agent, "-m", "x", "--observability"], env=environment, home=home.path)
-        assert re.search(r"127\.0\.0\.1:\d+/v1/traces \(http/protobuf\)\n  4 spans wait · ", run(["trace", "spool"], home=home.path).out)
+        facts = r"4 spans wait · \d+ KiB · oldest [^·\n]+"
+        one = rf"{receiver.http_url}/v1/traces \(http/protobuf\)\n  {facts}\n  1 ended process\nin \S+/spool\n"
+        assert re.fullmatch(one, run(["trace", "spool"], home=home.path).out)
+        run(["chat", agent, "-m", "x", "--observability"], env=environment, home=home.path)
+        with_token = environment | {"OTEL_EXPORTER_OTLP_HEADERS": "authorization=secret-token"}
+        run(["chat", agent, "-m", "x", "--observability"], env=with_token, home=home.path)
+        other = environment | {"OTEL_EXPORTER_OTLP_ENDPOINT": receiver.http_url.replace("127.0.0.1", "localhost")}
+        run(["chat", agent, "-m", "x", "--observability"], env=other, home=home.path)
+        grouped = run(["trace", "spool"], home=home.path).out
+        assert len(re.findall(r"^http://", grouped, re.MULTILINE)) == 2
+        assert re.search(
+            r"/v1/traces \(http/protobuf\)\n  12 spans wait · .*\n  \d ended process.* · 2 sets of headers, each sent", grouped
+        )
+        assert re.search(r"localhost:\d+/v1/traces \(http/protobuf\)\n  4 spans wait · ", grouped)
+        assert "secret-token" not in grouped
         nobody = {"OTEL_EXPORTER_OTLP_ENDPOINT": f"http://127.0.0.1:{unused_port()}"}
         elsewhere = run(["trace", "spool", "flush"], env=nobody, home=home.path)
         assert elsewhere.code == 0
         assert "no spans delivered" in elsewhere.out
-        assert "1 other queue not touched" in elsewhere.out
+        assert re.search(r"\d other queues not touched", elsewhere.out)
         receiver.accept()
         sent = run(["trace", "spool", "flush"], env=environment, home=home.path)
         assert sent.code == 0
-        assert "4 spans delivered to http://127.0.0.1:" in sent.out
-        assert len(receiver.spans) == 4
+        assert "8 spans delivered to http://127.0.0.1:" in sent.out
+        assert "2 other queues not touched" in sent.out
+        assert len(receiver.spans) == 8
+        assert "4 spans delivered to http://127.0.0.1:" in run(["trace", "spool", "flush"], env=with_token, home=home.path).out
+        left = run(["trace", "spool"], home=home.path).out
+        assert re.findall(r"^http://(\w+)", left, re.MULTILINE) == ["localhost"]
+        assert run(["trace", "spool", "flush"], env=other, home=home.path).code == 0
         assert "no span waits to be sent\n" in run(["trace", "spool"], home=home.path).out
 
 

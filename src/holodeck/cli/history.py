@@ -9,8 +9,9 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
-import platformdirs
 from prompt_toolkit.history import History, InMemoryHistory
+
+from holodeck.cli.state import state_directory
 
 __all__ = ["TypedHistory", "history_for", "history_path"]
 
@@ -20,7 +21,7 @@ _LARGEST: Final = 1024 * 1024
 
 def history_path(environ: Mapping[str, str]) -> Path:
     """Where what was typed is kept."""
-    return Path(environ.get("HOLODECK_STATE_DIR") or platformdirs.user_state_dir("holodeck")) / "history.jsonl"
+    return state_directory(environ) / "history.jsonl"
 
 
 def history_for(environ: Mapping[str, str], redact: Callable[[], Callable[[str], str]], *, keep: bool) -> History:

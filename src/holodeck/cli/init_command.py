@@ -29,16 +29,32 @@ def init(directory: Path) -> None:
     for name in _FILES:
         if os.path.lexists(directory / name):
             raise ConfigError(f"{directory / name} exists already: name another directory, nothing was written")
+    _make(directory)
     written: list[Path] = []
     try:
-        directory.mkdir(parents=True, exist_ok=True)
         for name, template in _FILES.items():
             _write(directory / name, (files("holodeck.cli") / "templates" / template).read_text(encoding="utf-8"), written)
     except OSError as error:
         for path in written:
             path.unlink(missing_ok=True)
-        raise ConfigError(f"{directory}: cannot be written ({error.strerror}): name a directory you may write to") from error
+        raise ConfigError(f"{directory}: cannot be written to ({error.strerror}): name a directory you may write to") from error
     _say_what_next(directory)
+
+
+def _make(directory: Path) -> None:
+    """Make the directory and those above it, as far as they are missing.
+
+    Raises:
+        ConfigError: One of them is something else, or must not be made.
+    """
+    if os.path.exists(directory) and not os.path.isdir(directory):  # noqa: PTH110, PTH112 - Path's raise for a name that is too long
+        raise ConfigError(f"{directory} is a file: name a directory, which is made if it does not exist")
+    try:
+        directory.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        above = next((path for path in directory.absolute().parents if os.path.lexists(path)), Path("/"))
+        why = f"{above} is a file" if above.is_file() else f"in {above}: {error.strerror}"
+        raise ConfigError(f"{directory} cannot be made ({why}): name a directory that you may make or write to") from error
 
 
 def _write(path: Path, text: str, written: list[Path]) -> None:

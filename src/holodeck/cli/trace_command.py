@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import os
+import re
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,20 @@ __all__ = ["trace"]
 _FILE = click.Path(path_type=Path, allow_dash=True)
 _width = click.option("--width", type=click.IntRange(min=20), metavar="N", help="Cells of a line.  [default: the terminal's, or 120]")
 _ascii = click.option("--ascii", "ascii_only", is_flag=True, help="Write nothing but ASCII.")
+
+
+def _trace_ids(_: click.Context, __: click.Parameter, value: Any) -> Any:
+    """Trace ids as they stand in files; what cannot be the beginning of one is refused: it would find nothing, or everything."""
+    if isinstance(value, tuple):
+        return tuple(map(_trace_id, value))
+    return None if value is None else _trace_id(value)
+
+
+def _trace_id(text: str) -> str:
+    found = text.strip().lower()
+    if not re.fullmatch("[0-9a-f]{1,32}", found):
+        raise click.BadParameter(f"{text!r} is no trace id: write 32 hex digits, or the first of them ('holodeck trace list' shows ids)")
+    return found
 
 
 @click.group()
@@ -27,18 +42,20 @@ def trace() -> None:
 
 @trace.command()
 @click.argument("file", type=_FILE, required=False)
-@click.option("--trace-id", metavar="ID", default="", help="Show this trace only; the beginning of its id is enough.")
+@click.option("--trace-id", metavar="ID", callback=_trace_ids, help="Show this trace only; the beginning of its id is enough.")
 @click.option("--content/--no-content", default=True, help="Show captured prompts, answers, arguments and results.  [default: show]")
 @click.option(
     "--html", metavar="PAGE", type=_FILE, is_flag=False, flag_value="-", help="Write one self-contained HTML page to PAGE instead."
 )
 @_width
 @_ascii
-def show(file: Path | None, html: Path | None, trace_id: str, content: bool, width: int | None, ascii_only: bool) -> None:
+def show(file: Path | None, html: Path | None, trace_id: str | None, content: bool, width: int | None, ascii_only: bool) -> None:
     """Show traces as trees with bars on a common time axis.
 
     Traces of a long FILE are shown one after the other while it is read. With '--html PAGE' the same goes into one page without scripts
     and without anything that is loaded from elsewhere; if only PAGE is named, that is the FILE, and the page goes to standard output.
+
+    Exit codes: 0, 1 (there is no trace in FILE), 2 (FILE cannot be read, or has no trace ID).
     """
     from holodeck.cli.trace.page import Page  # noqa: PLC0415 - --help has to be quick
     from holodeck.cli.trace.show import show_page, show_traces  # noqa: PLC0415 - as above
@@ -57,7 +74,10 @@ def show(file: Path | None, html: Path | None, trace_id: str, content: bool, wid
 @_width
 @_ascii
 def list_(file: Path, width: int | None, ascii_only: bool) -> None:
-    """List the traces of FILE: id, start, duration, spans, tokens, cost, failures."""
+    """List the traces of FILE: id, start, duration, spans, tokens, cost, failures.
+
+    A FILE without traces is said to be one on stderr. Exit codes: 0, 2 (FILE cannot be read).
+    """
     from holodeck.cli.trace.listing import list_traces  # noqa: PLC0415 - --help has to be quick
     from holodeck.cli.trace.page import Page  # noqa: PLC0415 - as above
 
@@ -68,7 +88,14 @@ def list_(file: Path, width: int | None, ascii_only: bool) -> None:
 @trace.command()
 @click.argument("before", metavar="A", type=_FILE)
 @click.argument("after", metavar="[B]", type=_FILE, required=False)
-@click.option("--trace-id", "trace_ids", metavar="ID", multiple=True, help="Compare this trace; given twice: the one of A, the one of B.")
+@click.option(
+    "--trace-id",
+    "trace_ids",
+    metavar="ID",
+    multiple=True,
+    callback=_trace_ids,
+    help="Compare this trace; given twice: the one of A, the one of B.",
+)
 @click.option(
     "--turn", "turns", type=click.IntRange(min=1), metavar="N", multiple=True, help="Compare the Nth trace; given twice: of A, and of B."
 )

@@ -19,8 +19,6 @@ from holodeck.version import __version__
 __all__ = ["Report", "as_json"]
 
 _STYLES: Final = {"ok": "green", "warning": "yellow", "failed": "bold red", "skipped": "dim"}
-_NARROW: Final = 72
-"""Below this many cells what belongs to a heading stands on a line of its own."""
 
 
 class Report:
@@ -32,8 +30,7 @@ class Report:
 
     def __init__(self, notes: Notes) -> None:
         self._notes = notes
-        self._terminal = notes.console.is_terminal
-        self._narrow = self._terminal and notes.console.width < _NARROW
+        self._terminal, self._narrow = notes.console.is_terminal, notes.narrow
         glyphs = notes.glyphs
         self._marks = {"ok": glyphs.done, "warning": "!", "failed": glyphs.failed, "skipped": "-"}
 

@@ -10,6 +10,7 @@ from holodeck.cli.console import Notes, Streams, streams_for_lines
 from holodeck.cli.doctor.agent import Examined, check_agent, check_tools, load
 from holodeck.cli.doctor.findings import Finding, Setting, all_well, bad, note
 from holodeck.cli.doctor.report import Report, as_json
+from holodeck.cli.doctor.state import check_state
 from holodeck.cli.doctor.telemetry import check_canary, check_queue, settings_of
 from holodeck.cli.quiet import mute_libraries
 from holodeck.config import resolve_telemetry
@@ -43,7 +44,7 @@ class _Visit:
     """Checks one thing after the other, and shows what was found as it is found."""
 
     def __init__(self, streams: Streams, seconds: float, *, quiet: bool) -> None:
-        self._seconds, self._report = seconds, None if quiet else Report(Notes(streams.answers))
+        self._seconds, self._report = seconds, None if quiet else Report(Notes(streams.answers, lossless=True))
         self.findings: list[Finding] = []
 
     def go(self, agent: Path | None, environ: Mapping[str, str], *, observability: bool | None) -> list[Setting]:
@@ -51,6 +52,7 @@ class _Visit:
         self._take(iter(examined.findings))
         if agent and examined.loaded is None:
             self._take(iter([note("telemetry", "checked without the agent file, as the environment alone says")]))
+        self._take(check_state(environ))
         if examined.loaded is not None:
             self._take(check_agent(examined, environ, self._seconds))
             self._take(iter(asyncio.run(check_tools(examined.loaded, self._seconds))))

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from holodeck.cli.trace.page import Page
-from holodeck.cli.trace.reading import every_root, name_of
+from holodeck.cli.trace.reading import every_root, name_of, say_no_traces
 from holodeck.errors import SettingError
 from holodeck.traces import Difference, DiffOptions, Node, diff_lines, diff_trees, differs, format_count, tally
 from holodeck.traces.diff import KINDS
@@ -21,7 +21,7 @@ class Selection:
     """Which traces of the two sides are compared.
 
     Attributes:
-        trace_ids: Beginnings of trace ids: of the first side, and of the second; a single one is for both.
+        trace_ids: Beginnings of trace ids, in lower case: of the first side, and of the second; a single one is for both.
         turns: Positions of traces in their files, from 1, likewise.
     """
 
@@ -49,13 +49,15 @@ class Selection:
             SettingError: The file cannot be read, or has no such trace.
         """
         roots = every_root(path)
+        if not roots:
+            say_no_traces(path)
         if self.turns:
             number = self.turns[min(side, len(self.turns) - 1)]
             if number > len(roots):
                 raise SettingError(f"{name_of(path)}: there is no trace {number} in it, there are {len(roots)}")
             return [roots[number - 1]]
         if self.trace_ids:
-            wanted = self.trace_ids[min(side, len(self.trace_ids) - 1)].strip().lower()
+            wanted = self.trace_ids[min(side, len(self.trace_ids) - 1)]
             chosen = [root for root in roots if root.span.trace_id.startswith(wanted)]
             if not chosen:
                 raise SettingError(f"{name_of(path)}: there is no trace {wanted} in it: 'holodeck trace list' shows those that are")

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Final
 
 from holodeck.cli.trace.page import Page
-from holodeck.cli.trace.reading import by_trace
+from holodeck.cli.trace.reading import by_trace, say_no_traces
 from holodeck.lib.money import format_usd
 from holodeck.traces import (
     Line,
@@ -30,15 +30,19 @@ _ID: Final = 32
 
 
 def list_traces(path: Path, page: Page) -> None:
-    """Write a line for each trace; in a terminal that is too narrow two or three.
+    """Write a line for each trace; in a terminal that is too narrow two or three. On stderr it is said if there is none.
 
     Raises:
         SettingError: The file cannot be read; what could be read has been written by then.
     """
+    found = False
     for roots in by_trace(path):
         for root in roots:
+            found = True
             for line in _lines(root, page):
                 page.line(line)
+    if not found:
+        say_no_traces(path)
 
 
 def _lines(root: Node, page: Page) -> list[Line]:

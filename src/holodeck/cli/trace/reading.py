@@ -8,15 +8,28 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO
 
+import click
+
 from holodeck.errors import SettingError, TraceReadError
+from holodeck.lib.validation import terminal_safe
 from holodeck.traces import Node, build_trees, complete_traces, lines_of, read_spans
 
-__all__ = ["by_trace", "every_root", "name_of"]
+__all__ = ["by_trace", "every_root", "name_of", "no_traces", "say_no_traces"]
 
 
 def name_of(path: Path) -> str:
     """``path`` for people: ``-`` is standard input."""
     return "standard input" if str(path) == "-" else str(path)
+
+
+def no_traces(path: Path) -> str:
+    """That there is nothing to look at, for people."""
+    return f"{name_of(path)}: no traces: there is no span in it"
+
+
+def say_no_traces(path: Path) -> None:
+    """Say so on stderr, where it is no failure."""
+    click.echo(terminal_safe(no_traces(path)), err=True)
 
 
 def by_trace(path: Path) -> Iterator[list[Node]]:

@@ -8,24 +8,25 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from holodeck.cli.trace.page import Page
-from holodeck.cli.trace.reading import by_trace, name_of
-from holodeck.errors import SettingError
+from holodeck.cli.trace.reading import by_trace, name_of, no_traces
+from holodeck.errors import SettingError, TraceReadError
 from holodeck.traces import Node, WaterfallOptions, html_page, iter_waterfall
 
 __all__ = ["show_page", "show_traces"]
 
 
-def show_traces(path: Path, page: Page, *, trace_id: str, content: bool) -> None:
+def show_traces(path: Path, page: Page, *, trace_id: str | None, content: bool) -> None:
     """Write the waterfall of each trace.
 
     Args:
         path: The file.
         page: Where to.
-        trace_id: Beginning of the ids of the traces to show; "" shows all.
+        trace_id: Beginning of the ids of the traces to show, in lower case; None shows all.
         content: Captured content is shown.
 
     Raises:
         SettingError: The file cannot be read, or has no such trace; what could be read has been written by then.
+        TraceReadError: There is no trace in it.
     """
     options = WaterfallOptions(width=page.width, ascii=page.ascii, content=content)
     first = True
@@ -37,17 +38,18 @@ def show_traces(path: Path, page: Page, *, trace_id: str, content: bool) -> None
             page.line(line)
 
 
-def show_page(path: Path, page: Path, *, trace_id: str, content: bool) -> None:
+def show_page(path: Path, page: Path, *, trace_id: str | None, content: bool) -> None:
     """Write the waterfall of each trace into one HTML page.
 
     Args:
         path: The file.
         page: The page; ``-`` is standard output. It is there whole, or not at all.
-        trace_id: Beginning of the ids of the traces to show; "" shows all.
+        trace_id: Beginning of the ids of the traces to show, in lower case; None shows all.
         content: Captured content is shown.
 
     Raises:
         SettingError: The file cannot be read, or has no such trace, or the page cannot be written.
+        TraceReadError: There is no trace in it.
     """
     pieces = html_page(_chosen(path, trace_id), name_of(path), content=content)
     if str(page) == "-":
@@ -71,17 +73,21 @@ def _write_whole(page: Path, pieces: Iterable[str]) -> None:
         beside.unlink(missing_ok=True)
 
 
-def _chosen(path: Path, trace_id: str) -> Iterator[Node]:
+def _chosen(path: Path, wanted: str | None) -> Iterator[Node]:
     """The trees of the traces whose ids begin like this.
 
     Raises:
         SettingError: The file cannot be read, or has no such trace.
+        TraceReadError: There is no trace in it.
     """
-    wanted, found = trace_id.strip().lower(), False
+    any_at_all = found = False
     for roots in by_trace(path):
         for root in roots:
-            if root.span.trace_id.startswith(wanted):
+            any_at_all = True
+            if wanted is None or root.span.trace_id.startswith(wanted):
                 found = True
                 yield root
-    if wanted and not found:
+    if not any_at_all:
+        raise TraceReadError(no_traces(path))
+    if not found:
         raise SettingError(f"{name_of(path)}: there is no trace {wanted} in it: 'holodeck trace list' shows those that are")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -17,16 +17,18 @@ __all__ = ["flush", "list_spool"]
 
 
 def list_spool(environ: Mapping[str, str], page: Page) -> None:
-    """Write what waits in each queue, and what was set aside.
+    """Write what waits for each destination, and what was set aside.
 
     Raises:
         SettingError: A limit in the environment is not a number.
     """
     entries, aside = spool_status(environ), set_aside(environ)
-    for entry in entries:
-        _write(page, f"{entry.url or 'an unknown destination'} ({entry.protocol or '?'})", "name")
-        _write(page, f"  {_facts(entry, ascii_only=page.ascii)}", "time")
-        _write(page, f"  {entry.directory}", "dim")
+    for (url, protocol), queues in _by_destination(entries).items():
+        _write(page, f"{url or 'an unknown destination'} ({protocol or '?'})", "name")
+        _write(page, f"  {_joined(_waiting(queues, ascii_only=page.ascii), page)}", "time")
+        _write(page, f"  {_joined(_queues(queues), page)}", "dim")
+    if entries:
+        _write(page, f"in {entries[0].directory.parent}", "dim")
     if aside.spans:
         _write(page, f"{_spans(aside.spans)} set aside: a collector did not accept them, and they are not sent again", "error")
         _write(page, f"  {aside.directory}", "dim")
@@ -41,19 +43,43 @@ def _write(page: Page, text: str, style: str) -> None:
     page.text(indent + (fit(shown, page.width - len(indent), ascii_only=page.ascii) if page.limited else shown), style)
 
 
-def _facts(entry: SpoolEntry, *, ascii_only: bool) -> str:
-    facts = [f"{_spans(entry.spans)} wait" if entry.spans != 1 else "1 span waits"]
-    if entry.open_spans:
-        facts.append(f"{entry.open_spans} open" if entry.live else f"{entry.crashed_spans} cut off by a crash")
-    facts.append(f"{(entry.size + 1023) // 1024:,} KiB")
-    if entry.oldest is not None:
-        age = (datetime.now(UTC) - entry.oldest).total_seconds()
-        facts.append(f"oldest {format_duration(age, ascii_only=ascii_only)}")
-    if entry.damaged:
-        facts.append(f"{entry.damaged:,} bytes unreadable")
-    if entry.live:
-        facts.append("its process is running")
-    return (" - " if ascii_only else " · ").join(facts)
+def _by_destination(entries: Sequence[SpoolEntry]) -> dict[tuple[str, str], list[SpoolEntry]]:
+    """The queues of each URL and protocol, in the order of the oldest."""
+    groups: dict[tuple[str, str], list[SpoolEntry]] = {}
+    for entry in entries:
+        groups.setdefault((entry.url, entry.protocol), []).append(entry)
+    return groups
+
+
+def _waiting(queues: Sequence[SpoolEntry], *, ascii_only: bool) -> Iterator[str]:
+    """What waits: how many spans, how large, how old."""
+    waiting = sum(queue.spans for queue in queues)
+    yield f"{_spans(waiting)} wait" if waiting != 1 else "1 span waits"
+    if opened := sum(queue.open_spans for queue in queues if queue.live):
+        yield f"{opened:,} open"
+    if crashed := sum(queue.crashed_spans for queue in queues):
+        yield f"{crashed:,} cut off by a crash"
+    yield f"{(sum(queue.size for queue in queues) + 1023) // 1024:,} KiB"
+    if times := [queue.oldest for queue in queues if queue.oldest is not None]:
+        age = (datetime.now(UTC) - min(times)).total_seconds()
+        yield f"oldest {format_duration(max(age, 0.0), ascii_only=ascii_only)}"
+    if damaged := sum(queue.damaged for queue in queues):
+        yield f"{damaged:,} bytes unreadable"
+
+
+def _queues(queues: Sequence[SpoolEntry]) -> Iterator[str]:
+    """Whose spans they are."""
+    live = sum(queue.live for queue in queues)
+    if live:
+        yield f"{live} running process{'es' * (live != 1)}"
+    if left := len(queues) - live:
+        yield f"{left} ended process{'es' * (left != 1)}"
+    if (headers := len({queue.headers_sha256 for queue in queues})) > 1:
+        yield f"{headers} sets of headers, each sent with its own only"
+
+
+def _joined(facts: Iterable[str], page: Page) -> str:
+    return (" - " if page.ascii else " · ").join(facts)
 
 
 def flush(agent: Path | None, environ: Mapping[str, str], seconds: float, page: Page) -> bool:
