@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import asyncio
 import importlib.metadata
 import os
@@ -138,6 +139,33 @@ def test_every_dependency_of_a_dependency_is_pinned():
             if not needed.marker or any(needed.marker.evaluate({"extra": extra}) for extra in extras | {""}):
                 waiting.append((needed.name, frozenset(needed.extras)))
     assert {name for name, _ in seen if canonicalize_name(name) not in pinned} == set()
+
+
+def imported() -> set[str]:
+    """The distributions whose modules the package imports, by their canonical names."""
+    provider, found = importlib.metadata.packages_distributions(), set[str]()
+    for path in (ROOT / "src").rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            names = [node.module or ""] if isinstance(node, ast.ImportFrom) and not node.level else []
+            names += [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
+            found |= {
+                n
+                for name in names
+                if (n := name.partition(".")[0]) not in {*sys.stdlib_module_names, "holodeck", "opentelemetry", "google"}
+            }
+    return {canonicalize_name(provider[name][0]) for name in found}
+
+
+def test_what_is_imported_is_required_and_explained():
+    """Each distribution that is imported stands in pyproject.toml and in the README's table; so does each that is required."""
+    parts = {"pydantic-core": "pydantic", "anthropic": "semantic-kernel", "ollama": "semantic-kernel"}  # come with, and are extras of
+    required = {canonicalize_name(requirement.name) for requirement in requirements()}
+    assert {parts.get(name, name) for name in imported()} - {"pytest"} <= required
+    table = (ROOT / "README.md").read_text(encoding="utf-8").partition("## What each dependency is for")[2].partition("\n## ")[0]
+    explained = {canonicalize_name(name) for name in re.findall(r"`([\w-]+)`", table)}
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    running = {canonicalize_name(Requirement(line).name) for line in project["dependencies"]}
+    assert running <= explained
 
 
 def test_pins_are_names_and_versions_only():
