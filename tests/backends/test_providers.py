@@ -84,7 +84,7 @@ FAULTS = {
 def test_every_fault_is_one_line_and_the_session_goes_on(provider: str, tmp_path: Path) -> None:
     """Each fault of a provider fails its turn with an error type and one line that says what to do; the next turn's request is valid."""
     with ModelServer() as server:
-        path = write_agent(tmp_path, server, provider=provider, model={"timeout": 0.4})
+        path = write_agent(tmp_path, server, provider=provider, model={"timeout": 1.0})
 
         async def body(session: Session) -> None:
             for name, (fault, error_type, words) in FAULTS.items():
