@@ -139,6 +139,10 @@ class _Explanation:
     def _value_error(self) -> str:
         return one_line(str(self._context["error"]), 300)
 
+    def _too_short(self) -> str:
+        least = self._context["min_length"]
+        return f"needs at least {least} {'entry' if least == 1 else 'entries'}"
+
     def _missing(self) -> str:
         return f"the key '{self._path[-1]}' is missing"
 
@@ -151,7 +155,7 @@ class _Explanation:
         value, written = self._details["input"], self._written(self._path)
         if isinstance(value, dict | list) or not written:
             return "must be text"
-        kind = "true or false" if isinstance(value, bool) else "a number"
+        kind = "nothing" if value is None else "true or false" if isinstance(value, bool) else "a number"
         advice = "quote it" if is_secret(self._path) else f'quote it: "{one_line(written, 60)}"'
         return f"must be text, and YAML reads it as {kind}: {advice}"
 
