@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import re
+import signal
+import time
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree as ET
@@ -12,7 +14,7 @@ import pytest
 import yaml
 
 from holodeck.lib.yaml_writer import write_yaml
-from support.command import Result, Terminal, run
+from support.command import HOLODECK, Process, Result, Terminal, run
 from support.otlp_receiver import OtlpReceiver
 from support.scripts import call, scripted_agent, usage
 from support.trees import trees_in
@@ -36,7 +38,7 @@ def agent(tmp_path: Path) -> Path:
 
 def write_cases(agent: Path, *cases: dict[str, Any], name: str = "cases.yaml", **more: Any) -> Path:
     """Write a case file beside the agent."""
-    path = agent.with_name(name)
+    path = agent.parent / name
     path.write_text(write_yaml({**more, "cases": list(cases)}), encoding="utf-8")
     return path
 
@@ -98,18 +100,32 @@ def test_test_cases_in_the_agent_file_run(agent: Path) -> None:
     assert re.fullmatch(r"warning: \S+agent.yaml:\d+: 'evaluations' of test cases is not acted upon\n", result.err)
 
 
-def test_repetitions_count_how_often_a_case_passes(agent: Path) -> None:
-    """A model that varies: one conversation in two is right, and half is enough where the file says so."""
-    replies = [{"text": "It shipped.", "when": {"message": "Where?"}}, {"text": "No idea.", "repeat": True}]
-    (agent.parent / "varies.yaml").write_text(yaml.safe_dump({"replies": replies}))
-    case = {"name": "knows", "script": "varies.yaml", "input": ["Where?", "Where?"], "expect": {"answer": "shipped"}}
-    write_cases(agent, case, GOOD, {**GOOD, "name": "half", "input": ["Where is order 1042?"], "pass_rate": 0.5})
-    result = run(["test", agent, "--repeat", "3", "-j", "2"])
+FLIPS = """
+import itertools
+_sides = itertools.cycle(["heads", "tails"])
+
+def flip() -> str:
+    "Another side each time."
+    return next(_sides)
+"""
+
+
+def test_repetitions_count_how_often_a_case_passes(tmp_path: Path) -> None:
+    """What passes every other time fails, unless the file or the option says that half is enough; three quarters are not."""
+    (tmp_path / "flips.py").write_text(FLIPS)
+    tool = {"name": "flip", "type": "function", "file": "flips.py", "function": "flip"}
+    replies = [{"when": {"round": 1}, "tool_calls": [call("flip")], "repeat": True}, {"text": "Flipped.", "repeat": True}]
+    agent = scripted_agent(tmp_path, *replies, tools=[tool])
+    heads = {"name": "heads", "input": "Flip.", "expect": {"tools": [{"name": "flip", "result": "heads"}]}}
+    write_cases(agent, heads, {**heads, "name": "half", "pass_rate": 0.5}, {"name": "any", "input": "Flip."})
+    result = run(["test", agent, "--repeat", "4", "-j", "1"])
     assert result.code == 1
-    assert [line.split()[1:3] for line in result.out.splitlines() if re.match(r"✓|✗ +\w+ +\d/", line)] == [
-        ["knows", "0/3"], ["finds", "an"], ["half", "3/3"],
+    assert [line.split()[:3] for line in result.out.splitlines() if re.match(r"[✓✗] +\w+ +\d/", line)] == [
+        ["✗", "heads", "2/4"], ["✓", "half", "2/4"], ["✓", "any", "4/4"],
     ]  # fmt: skip
-    assert run(["test", agent, "-k", "finds*", "--repeat", "2", "--pass-rate", "0.5"]).code == 0
+    assert "result: expected something with 'heads' in it" in result.out
+    codes = {rate: run(["test", agent, "-k", "heads", "--repeat", "4", "--pass-rate", rate]).code for rate in ("0.5", "0.75")}
+    assert codes == {"0.5": 0, "0.75": 1}
 
 
 def test_baselines_are_accepted_compared_and_kept(agent: Path, tmp_path: Path) -> None:
@@ -129,8 +145,39 @@ def test_baselines_are_accepted_compared_and_kept(agent: Path, tmp_path: Path) -
     assert worse.code == 1
     assert "baseline.tokens: was 240, and is 290 (+21%); accepted are 10% more" in worse.out
     assert "baseline.tools: \n    - lookup\n    + lookup, where" in worse.out
+    more = run(["test", agent, "--baseline", baseline, "--tolerance", "tokens=50%"])
+    assert (more.code, "baseline.tokens" in more.out, "baseline.tools" in more.out) == (1, False, True)
     write_cases(agent, GOOD, {**GOOD, "name": "new"})
-    assert "new" in run(["test", agent, "--baseline", baseline, "-k", "new"]).out
+    new = run(["test", agent, "--baseline", baseline, "-k", "new"])
+    assert (new.code, "baseline: this case was never accepted: --update accepts it" in new.out) == (1, True)
+
+
+def test_a_tolerance_of_the_command_line_leaves_the_others_of_the_file(agent: Path, tmp_path: Path) -> None:
+    """Of what an option does not name, the file's part counts, when it is compared and when it is written."""
+    write_cases(agent, GOOD)
+    baseline = tmp_path / "baseline.yaml"
+    case = {"tools": ["lookup"], "tokens": 200, "duration": 1000.0}
+    baseline.write_text(write_yaml({"tolerance": {"tokens": 0.5, "cost": 0.3}, "cases": {"cases.yaml::finds an order": case}}))
+    assert run(["test", agent, "--baseline", baseline, "--tolerance", "duration=3"]).code == 0
+    assert run(["test", agent, "--baseline", baseline, "--tolerance", "tokens=0.1"]).code == 1
+    assert run(["test", agent, "--baseline", baseline, "--tolerance", "duration=3", "--update"]).code == 0
+    assert yaml.safe_load(baseline.read_text())["tolerance"] == {"tokens": 0.5, "cost": 0.3, "duration": 3.0}
+
+
+def test_each_case_has_its_own_place_in_a_baseline(agent: Path, tmp_path: Path) -> None:
+    """Files of one name in two directories, cases of one name in a file: none takes another's place, from wherever it is run."""
+    hello = {"name": "same", "input": "Hello"}
+    write_cases(agent, hello, hello, {**hello, "name": "same (2)"})
+    (agent.parent / "more").mkdir()
+    write_cases(agent, GOOD, name="more/cases.yaml")
+    baseline = tmp_path / "baseline.yaml"
+    files = ["cases.yaml", "more", "more/cases.yaml", "./cases.yaml"]
+    result = run(["test", "agent.yaml", *files, "--baseline", baseline, "--update"], cwd=agent.parent)
+    assert (result.code, result.out.splitlines()[-1]) == (0, "4 passed"), result.out + result.err
+    names = ["cases.yaml::same", "cases.yaml::same (2)", "cases.yaml::same (3)", "more/cases.yaml::finds an order"]
+    assert sorted(yaml.safe_load(baseline.read_text())["cases"]) == names
+    again = run(["test", agent, agent.parent / "more", "--baseline", baseline, "--tolerance", "duration=99"])
+    assert again.code == 0, again.out
 
 
 @pytest.mark.parametrize(
@@ -149,6 +196,40 @@ def test_baselines_are_accepted_compared_and_kept(agent: Path, tmp_path: Path) -
         ("cases:\n  - {input: hi\n", "cases.yaml:"),
         ("replies: []\n", "cases.yaml:1: replies: unknown key"),
         ("cases:\n  - input: ran out\n    script: short.yaml\n", "cases.yaml:2: case 'ran out': "),
+        ("cases:\n  - input: 20\n", 'cases.yaml:2: cases[0].input: must be text, and YAML reads it as a number: quote it: "20"'),
+        ("cases:\n  - input: true\n", 'must be text, and YAML reads it as true or false: quote it: "true"'),
+        ("cases:\n  - input: ~\n", "cases.yaml:2: cases[0].input: there is no value: write one, or take the key out"),
+        ("cases:\n  - input:\n", "cases.yaml:2: cases[0].input: there is no value"),
+        ("cases:\n  - input: [a, 1.10]\n", 'cases[0].input[1]: must be text, and YAML reads it as a number: quote it: "1.10"'),
+        ("cases:\n  - input: {a: b}\n", "cases[0].input: must be text, or a list of turns"),
+        ("cases:\n  - input: []\n", "cases[0].input: needs at least 1 entry"),
+        ("cases:\n  - input: '  '\n", "cases[0].input: must be text that is not empty"),
+        ('cases:\n  - input: "a\\ab"\n', "cases[0].input: The message contains the control character U+0007"),
+        (f"cases:\n  - input: {'x' * 10_001}\n", "cases[0].input: The message has 10,001 characters; the limit is 10,000"),
+        ("cases:\n  - {name: ' ', input: hi}\n", "cases[0].name: must be text that is not empty"),
+        ("cases:\n  - {name: 20, input: hi}\n", 'cases[0].name: must be text, and YAML reads it as a number: quote it: "20"'),
+        (
+            "cases:\n  - input: hi\n    expect: {answer: 20}\n",
+            'cases[0].expect.answer: must be text, and YAML reads it as a number: quote it: "20"',
+        ),
+        (
+            "cases:\n  - input: hi\n    expect: {answer: {excludes: [a, no, 3]}}\n",
+            'expect.answer.excludes[2]: must be text, and YAML reads it as a number: quote it: "3"',
+        ),
+        (
+            "cases:\n  - input: hi\n    expect: {tools: [404]}\n",
+            'expect.tools[0]: must be text, and YAML reads it as a number: quote it: "404"',
+        ),
+        (
+            "cases:\n  - input: hi\n    expect:\n      tools:\n        - name: x\n          arguments: {a: {pattern: 3}}\n",
+            'cases.yaml:6: cases[0].expect.tools[0].arguments.a.pattern: must be text, and YAML reads it as a number: quote it: "3"',
+        ),
+        ("cases:\n  - input: hi\n    expect: {answer: null}\n", "expect.answer: there is no value: write one, or take the key out"),
+        ("cases:\n  - input: [{user: hi, expect: }]\n", "cases[0].input[0].expect: there is no value"),
+        ("cases:\n  - input: hi\n    expect: {answer: {pattern: 'a(?!b)'}}\n", "RE2, which has no look-around and no back-references: "),
+        ("cases: &a [{input: hi}]\nprices: *a\n", "cases.yaml:2: prices: must be a mapping"),
+        ("", "cases.yaml: the file is empty"),
+        ("cases:\n", "cases.yaml:1: cases: must be a list"),
     ],
 )
 def test_what_is_wrong_in_a_file_is_one_line_and_exit_2(content: str, words: str, agent: Path) -> None:
@@ -170,8 +251,10 @@ def test_no_case_is_exit_5(agent: Path) -> None:
         5,
         "error: no case ran: name case files, or write cases.yaml beside the agent\n",
     )
-    write_cases(agent, GOOD)
-    assert run(["test", agent, "-k", "nothing"]).err == "error: no case ran: -k matches none\n"
+    write_cases(agent, GOOD, {"name": "order [1]", "input": "Hello"})
+    none = run(["test", agent, "-k", "nothing"])
+    assert (none.code, none.err) == (5, "error: no case ran: -k matches none\n")
+    assert run(["test", agent, "-k", "ORDER [1*"]).out.splitlines()[-1] == "1 passed"
 
 
 def test_options_that_mean_nothing_are_refused(agent: Path, tmp_path: Path) -> None:
@@ -190,6 +273,112 @@ def test_options_that_mean_nothing_are_refused(agent: Path, tmp_path: Path) -> N
     assert run(["test", "nowhere.yaml"]).code == 2
 
 
+def test_what_is_no_report_is_not_written_over(agent: Path) -> None:
+    """A report takes the place of a report, and not of a case file that was named by mistake."""
+    cases = write_cases(agent, GOOD)
+    before = cases.read_text()
+    refused = run(["test", agent, "--junit-xml", cases])
+    assert (refused.code, refused.out) == (2, "")
+    assert "this file holds something else than a report: name another one" in refused.err
+    assert cases.read_text() == before
+    report = agent.with_name("report.xml")
+    assert [run(["test", agent, "--junit-xml", report]).code for _ in range(2)] == [0, 0]
+
+
+def test_a_script_that_runs_out_is_said_once(agent: Path) -> None:
+    """On stderr, where the file and the case are named; not again in the report, which has the waterfall."""
+    (agent.parent / "short.yaml").write_text("replies:\n  - when: {user: other}\n    text: x\n")
+    out = {"name": "runs out", "input": "hi", "script": "short.yaml"}
+    expected = {**out, "name": "expects it", "input": [{"user": "hi", "expect": {"error": "script_exhausted"}}]}
+    write_cases(agent, out, expected, GOOD)
+    result = run(["test", agent, "--junit-xml", agent.with_name("report.xml"), "--repeat", "2"])
+    assert result.code == 2
+    sentence = "the script has no reply left for request 1 of this turn"
+    assert (result.err.count(sentence), result.out.count(sentence)) == (1, 0)
+    assert "✗ script_exhausted: the script has no reply left for the request" in result.out
+    assert result.out.endswith("2 passed, 1 failed\n")
+    node = ET.parse(agent.with_name("report.xml")).getroot().find(".//testcase[@name='runs out']/error")
+    assert sentence in node.get("message")
+    assert sentence not in node.text
+
+
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGHUP, 129)])
+def test_what_has_run_is_reported_when_a_signal_ends_it(number: int, code: int, agent: Path, tmp_path: Path) -> None:
+    """The cases that have ended are shown and written, the others are skipped; nothing is accepted."""
+    (agent.parent / "hangs.yaml").write_text(yaml.safe_dump({"replies": [{"text": "x", "delay": 60, "repeat": True}]}))
+    first = {"name": "first", "input": [f"Turn {n}" for n in range(3)], "expect": {"answer": "never said"}}
+    write_cases(agent, first, {"name": "hangs", "input": "x", "script": "hangs.yaml"}, {**GOOD, "name": "after it"})
+    spans = tmp_path / "spans.jsonl"
+    arguments = [
+        "test",
+        agent,
+        "--junit-xml",
+        tmp_path / "report.xml",
+        "--trace-file",
+        spans,
+        "--baseline",
+        tmp_path / "b.yaml",
+        "--update",
+    ]
+    with Process(arguments, stdin=False) as process:
+        deadline = time.monotonic() + 30
+        while "evaluate first" not in (spans.read_text() if spans.exists() else ""):
+            assert time.monotonic() < deadline, "the first case has not ended"
+            time.sleep(0.02)
+        process.signal(number)
+        result = process.wait(timeout=30)
+    assert result.code == code
+    assert "answer.contains: 'never said' is not in it" in result.out
+    assert result.out.endswith("0 passed, 1 failed, 2 not run\n")
+    (suite,) = ET.parse(tmp_path / "report.xml").getroot()
+    assert {key: suite.get(key) for key in ("tests", "failures", "errors", "skipped")} == {
+        "tests": "3", "failures": "1", "errors": "0", "skipped": "2",
+    }  # fmt: skip
+    assert [case.get("name") for case in suite if case.find("skipped") is not None] == ["hangs", "after it"]
+    assert not (tmp_path / "b.yaml").exists()
+
+
+@pytest.mark.parametrize(("case", "code"), [(GOOD, 0), (BAD, 1)])
+def test_a_reader_that_goes_away_changes_no_verdict(case: dict[str, Any], code: int, agent: Path, tmp_path: Path) -> None:
+    """``holodeck test … | head -1``: the exit code and the file are those of the run."""
+    write_cases(agent, *({**case, "name": f"case {n}"} for n in range(300)))
+    report, status = tmp_path / "report.xml", tmp_path / "status"
+    command = '"$0" test "$1" -j 4 --junit-xml "$2" 2>&1 | (exec <&-); echo "${PIPESTATUS[0]}" > "$3"'
+    result = run(["-c", command, HOLODECK, agent, report, status], program=["bash"], timeout=100)
+    assert (result.code, result.err) == (0, "")
+    assert status.read_text() == f"{code}\n"
+    assert ET.parse(report).getroot()[0].get("tests") == "300"
+
+
+def test_hostile_text_breaks_no_report(agent: Path, tmp_path: Path) -> None:
+    """Controls, markup and the end of a CDATA section in names, answers and expectations: whole XML, and no escape in the terminal."""
+    hostile = "]]> <b> & \x1b[31mred\x1b]0;title\x07 \x01 \U0001f600 \u202e"
+    (agent.parent / "hostile.yaml").write_text(write_yaml({"replies": [{"text": hostile, "repeat": True}]}))
+    case = {"name": f"{hostile}\nline 2", "input": "hi", "script": "hostile.yaml", "expect": {"answer": f"{hostile} more"}}
+    write_cases(agent, case)
+    result = run(["test", agent, "--junit-xml", tmp_path / "report.xml"])
+    assert result.code == 1
+    assert set("\x1b\x07\x01\u202e") & set(result.out + result.err) == set()
+    assert re.search(r"^✗ ]]> <b> & red +\S+ line 2  \S*cases.yaml:2$", result.out, re.MULTILINE)
+    node = ET.parse(tmp_path / "report.xml").getroot()[0][0]
+    assert node.get("name").startswith("]]> <b> & \ufffd[31mred")
+    assert "\n< ]]> <b> & \ufffd[31mred" in node.find("failure").text
+
+
+def test_a_narrow_terminal_shows_whole_names(agent: Path) -> None:
+    """At 40 columns names, tokens and times stay, and nothing is wider; the trace stands with what failed."""
+    write_cases(agent, GOOD, BAD)
+    with Terminal(["test", agent], env={"CI": "1", "NO_COLOR": "1"}, columns=40) as terminal:
+        terminal.wait_for("1 passed, 1 failed", timeout=30)
+        terminal.wait_exit(timeout=30)
+        raw = terminal.raw.decode()
+    text = re.sub(r"\x1b\[[0-9;]*m|\r", "", raw)
+    assert max(map(len, text.splitlines())) <= 40
+    assert re.search(r"^✓ +finds an order +240 +\S+ m?s$", text, re.MULTILINE)
+    assert re.search(r"^  trace [0-9a-f]{32}$", text, re.MULTILINE)
+    assert "\x1b[3" not in raw
+
+
 def test_a_thousand_cases_take_seconds(agent: Path) -> None:
     """Cases with a tool call and three expectations: at most 8 s of CPU more than one case takes."""
     write_cases(agent, *({**GOOD, "name": f"case {number}"} for number in range(1000)))
@@ -203,12 +392,14 @@ def test_a_terminal_shows_progress_and_colour(agent: Path) -> None:
     slow = {"name": "slow", "input": "x", "script": "slow.yaml"}
     (agent.parent / "slow.yaml").write_text(yaml.safe_dump({"replies": [{"text": "x", "delay": 0.4, "repeat": True}]}))
     write_cases(agent, *({**slow, "name": f"slow {n}"} for n in range(4)))
-    with Terminal(["test", agent]) as terminal:
-        terminal.wait_for("4 passed", timeout=30)
-        terminal.wait_exit(timeout=30)
-        raw = terminal.raw
-    assert b"testing" in raw
-    assert b"\x1b[" in raw
+    shown = {}
+    for ci in ("", "1"):
+        with Terminal(["test", agent], env={"CI": ci}) as terminal:
+            terminal.wait_for("4 passed", timeout=30)
+            terminal.wait_exit(timeout=30)
+            shown[ci] = terminal.raw
+    assert {ci: b"testing" in raw for ci, raw in shown.items()} == {"": True, "1": False}
+    assert [b"\x1b[32m" in raw for raw in shown.values()] == [True, True]
 
 
 def test_the_schemas_know_the_examples() -> None:
@@ -223,7 +414,11 @@ def test_the_schemas_know_the_examples() -> None:
         assert [error.message for error in schemas["cases"].iter_errors(read_yaml(path).data)] == []
     for path in [support / "script.yaml", *(support / "recordings").glob("*.yaml"), *(support / "scripts").glob("*.yaml")]:
         assert [error.message for error in schemas["script"].iter_errors(read_yaml(path).data)] == []
-    assert not schemas["cases"].is_valid({"cases": [{"input": "x", "expect": {"toolz": []}}]})
+    for expect, valid in (
+        ({"toolz": []}, False), ({"answer": None}, False), ({"tokens": {"min": None, "max": 1}}, False), ({"never": []}, False),
+        ({"answer": "x"}, True), ({"tokens": 3}, True), ({"tools": ["x", {"name": "y", "times": 1}]}, True), ({}, True),
+    ):  # fmt: skip
+        assert schemas["cases"].is_valid({"cases": [{"input": "x", "expect": expect}]}) is valid, expect
     assert schemas["script"].schema["$defs"]["Reply"]["properties"]["expect"]["description"]
 
 

@@ -6,8 +6,6 @@ import re
 import sys
 from pathlib import Path
 
-import pytest
-
 from holodeck.backends.script import Reply, load_script
 from holodeck.testing.expect import Expect
 from support.command import run
@@ -31,6 +29,7 @@ def test_every_key_and_option_is_documented() -> None:
     assert set(Expect.model_fields) - documented == set()
     options = set(re.findall(r"--[a-z][a-z-]+|-[kjv]\b", run(["test", "--help"]).out)) - {"--help", "--no-observability"}
     assert options - documented - {"--jobs", "--verbose"} == set()
+    assert {word for word in documented if word.startswith("-")} - options - {"--record", "--no-observability"} == set()
     assert set(Reply.model_fields) - in_first_column(SCRIPTS) == set()
 
 
@@ -60,10 +59,12 @@ def test_the_first_green_test_is_green(tmp_path: Path) -> None:
     assert run(["test", "agent.yaml"], cwd=project).code == 1
 
 
-@pytest.mark.parametrize("page", [TESTING, SCRIPTS])
-def test_links_lead_to_headings(page: Path) -> None:
-    """Each link to a heading of these pages names one."""
-    for target, anchor in re.findall(r"\]\(([\w./]*\.md)?#([\w-]+)\)", page.read_text(encoding="utf-8")):
+def test_links_lead_to_headings() -> None:
+    """Each link of these pages to a heading names one."""
+    pattern = r"\]\(([\w./]*\.md)?#([\w-]+)\)"
+    links = [(page, *link) for page in (TESTING, SCRIPTS) for link in re.findall(pattern, page.read_text(encoding="utf-8"))]
+    assert len(links) >= 3
+    for page, target, anchor in links:
         other = (page.parent / target if target else page).read_text(encoding="utf-8")
         headings = {re.sub(r"[^\w -]", "", title.lower()).replace(" ", "-") for title in re.findall(r"^#+ (.*)", other, re.MULTILINE)}
         assert anchor in headings

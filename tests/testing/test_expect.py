@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
@@ -13,6 +14,7 @@ from holodeck.models.token_usage import TokenUsage
 from holodeck.models.tool_execution import ToolExecution
 from holodeck.testing.calls import Prices
 from holodeck.testing.expect import Outcome, read_expectations
+from holodeck.testing.matching import is_like
 from holodeck.traces import SpanRecord
 
 
@@ -68,7 +70,9 @@ def failures(expected: dict[str, Any], *results: TurnResult, **prices: Any) -> l
         {"tools": [{"name": "track", "status": "failed"}, {"name": "check", "result": '"n": 12', "status": "success"}]},
         {"tools": [{"name": "other", "times": 0}]},
         {"order": "exact", "tools": ["lookup", "check", "track"]},
-        {"never": ["refund", "cancel_*"]},
+        {"never": ["refund", "cancel_*", "l[o]okup", "looku?"]},
+        {"order": "exact", "tools": ["lookup", "check", {"name": "track", "arguments": {}}]},
+        {"tools": [{"name": "lookup", "arguments": {"order_id": {"equals": "1042"}}}]},
         {"answer": "shipped"},
         {"answer": {"equals": "It shipped.", "contains": ["It", "ship"], "excludes": "sorry", "pattern": "(?i)SHIPPED[.]$"}},
         {"tokens": 330, "input_tokens": {"min": 300}, "output_tokens": {"equals": 30}},
@@ -177,21 +181,79 @@ def test_prices_count_cached_tokens_once() -> None:
         ({"toolz": []}, "toolz: unknown key; did you mean 'tools'?"),
         ({"tools": [{"nam": "x"}]}, "tools[0].nam: unknown key; did you mean 'name'?"),
         ({"tools": [{"name": "x", "times": {"maximum": 1}}]}, "tools[0].times.maximum: unknown key"),
-        ({"tools": [{"name": "x", "arguments": {"a": {"pattern": "("}}}]}, "tools[0]: missing )"),
+        (
+            {"tools": [{"name": "x", "arguments": {"a": {"pattern": "("}}}]},
+            "tools[0].arguments.a.pattern: not a pattern of RE2, which has no look-around and no back-references: missing )",
+        ),
+        ({"answer": {"pattern": "a(?=b)"}}, "answer.pattern: not a pattern of RE2, which has no look-around and no back-references: "),
+        ({"answer": {"pattern": "a(?=b)"}}, "invalid perl operator '(?=' at character 2"),
+        ({"attributes": {"x": {"pattern": r"(a)\1"}}}, r"attributes.x.pattern: not a pattern of RE2, which has no look-around"),
+        ({"attributes": {"x": {"pattern": r"(a)\1"}}}, r"invalid escape sequence '\1' at character 4"),
+        ({"tools": [{"name": "x", "result": {"contains": 20}}]}, "tools[0].result.contains: must be text"),
+        ({"tools": [20]}, "tools[0]: must be text"),
+        ({"tools": [["x"]]}, "tools[0]: must be the name of a tool, or a mapping with 'name'"),
+        ({"tools": []}, "expect: an empty list of 'tools' expects nothing: with 'order: exact' it means that none is called"),
+        ({"order": "exact", "tools": [{"name": "x", "times": 2}]}, "'times' means nothing with 'order: exact'"),
+        ({"never": []}, "never: needs at least 1 entry"),
+        ({"attributes": {}}, "attributes: "),
+        ({"answer": None}, "answer: there is no value: write one, or take the key out"),
+        ({"tokens": {"min": 1, "max": None}}, "tokens.max: there is no value"),
+        ({"tools": [{"name": "x", "arguments": {"a": {"pattern": None}}}]}, "tools[0].arguments.a.pattern: there is no value"),
+        ({"answer": {}}, "answer: needs one of equals, contains, excludes, pattern, json_schema"),
+        ({"answer": ""}, "answer: must be text that is not empty"),
+        ({"answer": {"excludes": []}}, "answer.excludes: needs at least 1 entry"),
+        ({"answer": ["x"]}, "answer: must be text, or a mapping of 'contains', 'pattern' and others"),
+        ({"tokens": "20"}, "tokens: must be a number, or a mapping of 'min', 'max' and 'equals'"),
+        ({"answer": {"json_schema": {"$schema": 5}}}, "answer.json_schema: this is not a JSON Schema at $schema: must be text"),
+        (
+            {"answer": {"json_schema": {"properties": {"a": {"type": "strnig"}}}}},
+            "at properties.a.type: 'strnig' is no type: use string, number, integer, boolean, object, array or null",
+        ),
         (
             {"tools": [{"name": "x", "arguments": {"a": {"json_schema": {"type": "str"}}}}]},
             "'str' is not a JSON Schema type: write 'string'",
         ),
         ({"order": "exact"}, "'order: exact' needs 'tools'"),
         ({"order": "some"}, "order: 'some' is unknown: use any or exact"),
-        ({"tokens": True}, "tokens: must be"),
+        ({"tokens": True}, "tokens: must be a number"),
         ({"tokens": {}}, "tokens: needs one of 'min', 'max' and 'equals'"),
         ({"answer": {"contain": "x"}}, "answer.contain: unknown key; did you mean 'contains'?"),
-        ({"answer": 3}, "answer: must be"),
+        ({"answer": 3}, "answer: must be text"),
     ],
 )
 def test_an_expectation_that_means_nothing_is_refused(expected: dict[str, Any], message: str) -> None:
-    """With the key, and what there is."""
+    """With the key, and what there is; what would hold whatever happens is none."""
     with pytest.raises(ValueError, match=r".") as refused:
         read_expectations(expected)
     assert message in str(refused.value)
+
+
+def test_what_is_said_of_a_schema_is_short() -> None:
+    """However large the answer is, one sentence of whole words says where it does not fit, and how."""
+    wide = {f"key {n}": f"value {n}" for n in range(500)}
+    (found,) = failures({"answer": {"json_schema": {"properties": {"a": {"maxProperties": 1}}}}}, turn(answer=json.dumps({"a": wide})))
+    sentence = found.partition("; the answer is")[0]
+    assert sentence.startswith("answer.json_schema: does not fit the JSON Schema at a: ")
+    assert len(sentence) < 300
+    assert not sentence.endswith(("key", "valu", "val"))
+
+
+@pytest.mark.parametrize(
+    ("text", "pattern", "like"),
+    [
+        ("lookup", "look*", True),
+        ("lookup", "*", True),
+        ("lookup", "LOOK*", False),
+        ("lookup", "look", False),
+        ("a [1] b?", "a [1] b?", True),
+        ("a 1 bx", "a [1] b?", False),
+        ("two\nlines", "two*lines", True),
+        ("aXbXc", "a*X*c", True),
+        ("ab", "ab*b", False),
+        ("abcb", "ab*b", True),
+        ("a" * 100_000, "*a*a*a*a*b", False),
+    ],
+)
+def test_a_star_stands_for_anything_and_nothing_else_does(text: str, pattern: str, like: bool) -> None:
+    """Brackets and question marks, which names may hold, are what they are."""
+    assert is_like(text, pattern) is like

@@ -71,6 +71,21 @@ def test_needs_no_agent():
     assert "def tool(" not in output
 
 
+def test_what_a_model_says_does_not_reach_the_terminal_raw(project: Path) -> None:
+    """Escape sequences in messages and answers are left out where pytest shows the traces."""
+    write(
+        project,
+        "test_escapes.py",
+        """\
+def test_fails(chat):
+    assert chat(script=["\\x1b[31mred\\x1b]0;title\\x07 answer"]).send("hi").error is not None
+""",
+    )
+    code, output = run_pytest(project)
+    assert (code, "< red answer" in output) == (1, True), output
+    assert "\x1b" not in output
+
+
 def test_it_works_beside_a_global_provider_and_in_several_processes(project: Path) -> None:
     """With providers set for the process, a current span elsewhere, hostile variables and -n 3, every test sees its own spans only."""
     write(
@@ -172,7 +187,7 @@ class TestMarked:
     assert code == 1
     assert "@pytest.mark.holodeck: sequential is unknown; there are agent, fake_clock, script, sequential_ids" in output
     assert "@pytest.mark.holodeck: arguments need names" in output
-    assert "script.yaml:1: replies[0].fualt: unknown key; did you mean 'fault'?" in output
+    assert "script.yaml:3: replies[0].fualt: unknown key; did you mean 'fault'?" in output
     assert "2 passed" in output
 
 

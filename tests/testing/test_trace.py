@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import json
+from collections.abc import Callable
+from copy import deepcopy
 from pathlib import Path
 from time import process_time
 from typing import Any
 
 import pytest
 
-from holodeck.errors import ConfigError, InputError
+from holodeck.errors import ConfigError, HoloDeckError, InputError, SessionError
 from holodeck.models.tool_execution import ToolStatus
 from holodeck.testing import Trace
 from support.scripts import call, scripted_agent, usage
@@ -107,7 +109,7 @@ def test_expectations_that_mean_nothing_are_refused(trace: Trace) -> None:
         trace.expect(toolz=["lookup"])
     with pytest.raises(ValueError, match=r"tokens.*must be a number"):
         trace.expect(tokens={"max": "many"})
-    with pytest.raises(ValueError, match=r"answer\.pattern|answer: "):
+    with pytest.raises(ValueError, match=r"answer\.pattern: not a pattern of RE2"):
         trace.expect(answer={"pattern": "("})
 
 
@@ -117,6 +119,14 @@ def test_two_calls_of_the_same_kind_are_not_one(chat: Any, agent: Path) -> None:
     trace = chat(agent, script=[twice, "Done."]).send("hi")
     with pytest.raises(AssertionError, match=r'lookup\(order_id="1"\) was called 2 times'):
         trace.tool("lookup", order_id="1")
+
+
+def test_arguments_are_compared_as_json_is(chat: Any, agent: Path) -> None:
+    """``true`` is not 1, as in case files."""
+    trace = chat(agent, script=[{"tool_calls": [call("fails", "a", settings="x"), call("where", "b", deep=True)]}, "Done."]).send("hi")
+    assert trace.tool("where", deep=True).parameters == {"deep": True}
+    with pytest.raises(AssertionError, match=r"where\(deep=1\) was not called; the nearest call is where\(deep=true\)"):
+        trace.tool("where", deep=1)
 
 
 def test_failures_are_told_apart(chat: Any, agent: Path) -> None:
@@ -129,6 +139,22 @@ def test_failures_are_told_apart(chat: Any, agent: Path) -> None:
     assert second.tree("error.type")["status"] == "error"
     assert [trace.prompt for trace in conversation.traces] == ["hi", "again"]
     assert repr(first).startswith("<Trace 'hi': fails(), lookup(order_id=\"7\") → 'Sorry.'>")
+
+
+def test_a_tool_that_asks_is_denied_unless_the_test_allows_it(chat: Any, tmp_path: Path) -> None:
+    """Nobody is there to be asked but the test itself."""
+    asks = {"name": "asks", "type": "function", "file": "tools.py", "function": "where", "approval": "ask"}
+    conversation = chat(
+        scripted_agent(tmp_path, {"text": "x"}, tools=[asks]),
+        script=[{"tool_calls": [call("asks")]}, "1", {"tool_calls": [call("asks")]}, "2"],
+    )
+
+    async def allow(_: Any) -> bool:
+        return True
+
+    denied = conversation.send("hi").tool("asks").status
+    conversation.session.approve = allow
+    assert (denied, conversation.send("again").tool("asks").status) == (ToolStatus.FAILED, ToolStatus.SUCCESS)
 
 
 def test_asynchronous_tests_await_their_turns(chat: Any, agent: Path) -> None:
@@ -150,8 +176,30 @@ def test_what_cannot_be_sent_or_loaded_is_raised(chat: Any, agent: Path, tmp_pat
         chat("nowhere.yaml")
     with pytest.raises(ConfigError, match=r"replies\[0\]\.txt: unknown key; did you mean 'text'"):
         chat(agent, script=[{"txt": "x"}])
+    with pytest.raises(HoloDeckError, match="must be a list of replies, or the path of a file: leave out 'replies:'"):
+        chat(agent, script={"replies": ["x"]})
+    with pytest.raises(HoloDeckError, match="replies are texts and plain data: cannot represent an object"):
+        chat(agent, script=[{"text": object()}])
     with pytest.raises(ConfigError, match="--replay-tools"):
         chat(agent, model="openai/gpt-4o-mini", environ={"OPENAI_API_KEY": "k"}, replay_tools=True)
+
+
+@pytest.mark.parametrize(
+    "text", ["Yes \U0001f600 é", "del \x7f, nul \x00, escape \x1b[31m", "one\r\ntwo\n  three", "null", "- a: [b", "'\"\\\\"]
+)
+def test_whatever_a_reply_says_is_said(text: str, chat: Any, agent: Path) -> None:
+    """A script that is written in a test holds any text that is text."""
+    assert chat(agent, script=[text]).send("hi").text == text
+
+
+def test_a_closed_conversation_says_so(chat: Any, agent: Path) -> None:
+    """A message after its end is an error in one sentence; to close it again is none."""
+    conversation = chat(agent)
+    conversation.send("hi")
+    conversation.close()
+    conversation.close()
+    with pytest.raises(SessionError, match="this conversation is closed: start another one"):
+        conversation.send("hi")
 
 
 @pytest.mark.holodeck(sequential_ids=True, fake_clock=True)
@@ -161,7 +209,7 @@ def test_nothing_is_left_to_chance_on_request(chat: Any, telemetry: Any, agent: 
     assert [trace.result.trace_id for trace in (first, second)] == [f"{1:032x}", f"{2:032x}"]
     assert [t.root.span.attributes["gen_ai.conversation.id"][-3:] for t in (first, second)] == ["001", "002"]
     assert first.duration == second.duration == 0.007
-    assert first.span("execute_tool *").attributes["holodeck.tool.execution_time"] == pytest.approx(0.001, abs=0.005)
+    assert first.span("execute_tool *").attributes["holodeck.tool.execution_time"] == pytest.approx(0.002)
     assert {span.start % 1_000_000 for span in telemetry.spans} == {0}
 
 
@@ -184,15 +232,29 @@ def test_the_environment_and_the_agent_file_send_nothing(chat: Any, tmp_path: Pa
     assert conversation.agent.settings.traces is None
 
 
+YARDSTICK = {"spans": [{"name": f"span {n}", "attributes": {"a": n, "b": [n, str(n)]}} for n in range(40)]}
+"""What is copied to learn how fast this machine is at this moment: deep copies are interpreted Python, as a turn is."""
+
+
+def cpu(work: Callable[[], Any]) -> float:
+    """CPU seconds of ``work``."""
+    start = process_time()
+    work()
+    return process_time() - start
+
+
 def test_a_scripted_turn_costs_little_however_long_the_conversation_is(chat: Any, agent: Path) -> None:
-    """With a tool call, two requests and all spans at most 3 ms of CPU: the best of some batches, since other processes disturb."""
+    """With a tool call, two requests and all spans less CPU than 25 copies take, and the last turns about as much as the first.
+
+    That is 3 ms where it takes 2. A busy machine makes both slower, and seldom alike: the quickest of each count, and where they do not
+    suffice, more are looked at.
+    """
     again = [{**LOOK_UP, "when": {"round": 1}, "repeat": True}, {**SHIPPED, "repeat": True}]
     conversation = chat(agent, script=again)
     conversation.send("warm up")
-    batches = []
-    for _ in range(6):
-        start = process_time()
-        for _ in range(30):
-            conversation.send("Where is order 1042?")
-        batches.append((process_time() - start) / 30)
-    assert min(batches) <= 0.003
+    turns, copies = [], []
+    while len(turns) < 150 or (len(turns) < 1000 and min(turns) > 2.5 * min(copies)):
+        copies.append(cpu(lambda: [deepcopy(YARDSTICK) for _ in range(10)]))
+        turns.append(cpu(lambda: conversation.send("Where is order 1042?")))
+    assert min(turns) <= 2.5 * min(copies)
+    assert min(turns[-75:]) <= 2 * min(turns[:75])

@@ -6,19 +6,32 @@ import os
 from collections.abc import Sequence
 from pathlib import Path
 from types import TracebackType
-from typing import Final, Self
+from typing import Any, Final, Self
 
+from rich.cells import cell_len
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 from rich.text import Text
 
 from holodeck.cli.console import Notes
-from holodeck.lib.validation import terminal_safe
+from holodeck.lib.problems import one_line
 from holodeck.testing.cases import CaseResult
 from holodeck.traces import format_count, format_duration
 
 __all__ = ["Report", "TestProgress"]
 
+_LONGEST_NAME: Final = 200
+_WIDEST: Final = 100
+"""Cells of a waterfall where there is room."""
+_LEAST_FOR_NAMES: Final = 20
+"""Cells for the names of cases; where they are not left, there are no trace ids, which stand with what failed anyway."""
+_COLUMNS: Final[dict[str, Any]] = {
+    "": {},
+    "case": {"overflow": "fold"},
+    "passed": {"justify": "right"},
+    "trace": {"style": "dim", "no_wrap": True},
+}
+"""What is not said of a column of numbers."""
 _UNBOUNDED: Final = 160
 """Cells of a line where there is no terminal whose width could be asked for."""
 
@@ -82,42 +95,62 @@ class Report:
         """Say that a baseline was written."""
         self._notes.hint(f"accepted: {count} cases in {path}")
 
-    def show(self, results: Sequence[CaseResult], *, repeated: bool) -> None:
-        """Show failures in full, then all cases as a table, then one line."""
+    @property
+    def width(self) -> int:
+        """Cells that are left for a waterfall."""
+        console = self._out.console
+        return min(console.width - 2, _WIDEST) if console.is_terminal else _WIDEST
+
+    def show(self, results: Sequence[CaseResult], *, repeated: bool, left: int = 0) -> None:
+        """Show failures in full, then all cases as a table, then one line.
+
+        Why a case says nothing about the agent, such as a script that has run out, is said in the notes alone.
+
+        Args:
+            results: What has run.
+            repeated: Say how often each has passed.
+            left: How many cases were not run.
+        """
         for result in results:
             if not result.passed:
                 self._failure(result)
-        self._table(results, repeated=repeated)
+        if results:
+            self._table(results, repeated=repeated)
         for problem in dict.fromkeys(result.problem for result in results if result.problem):
             self._notes.error(problem)
-        self._summary(results)
+        self._summary(results, left)
 
     def _failure(self, result: CaseResult) -> None:
         out = self._out
-        out.line((f"{out.glyphs.failed} {result.case.name}", "bold red"), (f"  {result.case.place}", "dim"), wrap=False)
-        if result.problem:
-            out.line(f"  {result.problem}", wrap=False)
+        out.line((f"{out.glyphs.failed} {_name(result)}", "bold red"), (f"  {result.case.place}", "dim"))
         for failure in () if result.problem else result.failures:
-            out.line(f"  {failure.text}".replace("\n", "\n  "), wrap=False)
+            out.line(f"  {failure.text}".replace("\n", "\n  "))
         for line in result.shown.splitlines():
-            out.line((f"  {line}", "dim"), wrap=False)
+            out.line((f"  {line}", "dim"))
         out.line("")
 
     def _table(self, results: Sequence[CaseResult], *, repeated: bool) -> None:
-        table = Table(box=None, pad_edge=False, header_style="dim")
-        table.add_column("")
-        table.add_column("case", overflow="fold")
-        if repeated:
-            table.add_column("passed", justify="right")
-        for column in ("tokens", *(["cost"] if self._priced(results) else []), "time"):
-            table.add_column(column, justify="right", no_wrap=True)
-        table.add_column("trace", style="dim", no_wrap=True)
-        for result in results:
-            table.add_row(*self._row(result, repeated=repeated, priced=self._priced(results)))
+        priced = self._priced(results)
+        heads = ["", "case", *(["passed"] if repeated else []), "tokens", *(["cost"] if priced else []), "time", "trace"]
+        rows = [self._row(result, repeated=repeated, priced=priced) for result in results]
         console = self._out.console
         if not console.is_terminal:
             console.width = _UNBOUNDED
+        elif self._needed(heads, rows) > console.width:
+            heads, rows = heads[:-1], [row[:-1] for row in rows]
+        table = Table(box=None, pad_edge=False, header_style="dim")
+        for head in heads:
+            table.add_column(head, **_COLUMNS.get(head, {"justify": "right", "no_wrap": True}))
+        for row in rows:
+            table.add_row(*row)
         console.print(table)
+
+    @staticmethod
+    def _needed(heads: Sequence[str], rows: Sequence[Sequence[Text]]) -> int:
+        """Cells that the table needs with names of cases cut to the least."""
+        cells = [max(cell_len(head), *(row[number].cell_len for row in rows)) for number, head in enumerate(heads)]
+        cells[1] = min(cells[1], _LEAST_FOR_NAMES)
+        return sum(cells) + 2 * (len(heads) - 1)
 
     @staticmethod
     def _priced(results: Sequence[CaseResult]) -> bool:
@@ -132,10 +165,16 @@ class Report:
         shown = next((a for a in result.attempts if not a.passed), result.attempts[-1])
         trace = shown.trace_ids[-1] if shown.trace_ids else ""
         facts = [format_count(result.tokens), *cost, format_duration(result.duration, ascii_only=glyphs.ascii), trace]
-        return [mark, Text(terminal_safe(" ".join(result.case.name.split()))), *map(Text, rate), *map(Text, facts)]
+        return [mark, Text(_name(result)), *map(Text, rate), *map(Text, facts)]
 
-    def _summary(self, results: Sequence[CaseResult]) -> None:
+    def _summary(self, results: Sequence[CaseResult], left: int) -> None:
         passed = sum(result.passed for result in results)
         failed = len(results) - passed
-        style = "bold red" if failed else "bold green"
-        self._out.line((f"{passed} passed" + (f", {failed} failed" if failed else ""), style))
+        style = "bold red" if failed else "bold yellow" if left else "bold green"
+        parts = [f"{passed} passed", *([f"{failed} failed"] if failed else []), *([f"{left} not run"] if left else [])]
+        self._out.line((", ".join(parts), style))
+
+
+def _name(result: CaseResult) -> str:
+    """The case's name on one line."""
+    return one_line(result.case.name, _LONGEST_NAME)

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
-from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any, Final
 
@@ -17,6 +18,7 @@ from holodeck.testing.cases import (
     Baseline,
     CaseResult,
     PlannedCase,
+    check_junit,
     find_case_files,
     load_baseline,
     load_cases,
@@ -25,6 +27,7 @@ from holodeck.testing.cases import (
     write_junit,
 )
 from holodeck.testing.cases.baseline import DEFAULT_TOLERANCE, Tolerance
+from holodeck.testing.matching import is_like
 
 __all__ = ["TestOptions", "run_test"]
 
@@ -73,6 +76,8 @@ class TestOptions:
         for option, path in (("--junit-xml", self.junit_xml), ("--baseline", self.baseline)):
             if path is not None and (path.is_dir() or not path.absolute().parent.is_dir()):
                 raise SettingError(f"{option} {path}: cannot be written: name a file in a directory that exists")
+        if self.junit_xml is not None:
+            check_junit(self.junit_xml)
 
 
 def run_test(options: TestOptions) -> int:
@@ -84,13 +89,19 @@ def run_test(options: TestOptions) -> int:
     options.check()
     streams = streams_for_lines()
     mute_libraries(streams.notes, verbose=options.verbose)
-    tolerance = _tolerance(options.tolerance)
     baseline = _baseline(options)
+    tolerance = _tolerance(options.tolerance, baseline)
     cases, warnings = load_cases(find_case_files(options.agent, options.cases), options.agent)
     chosen = [_with_rate(case, options.pass_rate) for case in cases if _matches(case, options.pattern)]
     report = Report(Notes(streams.answers, lossless=True), streams.notes)
     source = _source(options)
-    results = _run(chosen, source, options, streams)
+    ended: list[CaseResult] = []
+    try:
+        results = _run(chosen, source, options, streams, report.width, ended.append)
+    except (KeyboardInterrupt, SystemExit):
+        _compare(ended, baseline, tolerance, options)
+        _write(_in_order(chosen, ended), ended, options, report)
+        raise
     report.warn([*warnings, *(line for line in source.warnings if not line.endswith(_TEST_CASES))])
     return _finished(results, baseline, tolerance, options, report)
 
@@ -104,14 +115,21 @@ def _source(options: TestOptions) -> AgentSource:
     return AgentSource(options.agent, options.model, options.replay_tools, shared)
 
 
-def _run(cases: list[PlannedCase], source: AgentSource, options: TestOptions, streams: Streams) -> list[CaseResult]:
+def _run(
+    cases: list[PlannedCase], source: AgentSource, options: TestOptions, streams: Streams, width: int, on_done: Callable[[CaseResult], None]
+) -> list[CaseResult]:
     if not cases:
         return []
 
     async def run() -> list[CaseResult]:
         try:
             with TestProgress(streams.notes, len(cases)) as progress:
-                return await run_cases(cases, source, jobs=options.jobs, repeat=options.repeat, on_done=progress.done)
+
+                def done(result: CaseResult) -> None:
+                    on_done(result)
+                    progress.done(result)
+
+                return await run_cases(cases, source, jobs=options.jobs, repeat=options.repeat, width=width, on_done=done)
         finally:
             for sentence in filter(None, (report.sentence() for report in await source.close())):
                 streams.notes.warning(sentence)
@@ -120,18 +138,35 @@ def _run(cases: list[PlannedCase], source: AgentSource, options: TestOptions, st
         return runner.run(run())
 
 
+def _in_order(cases: Sequence[PlannedCase], ended: Sequence[CaseResult]) -> list[CaseResult]:
+    """A result for each case; one without an attempt for those that have not ended."""
+    by_case = {id(result.case): result for result in ended}
+    return [by_case.get(id(case)) or CaseResult(case) for case in cases]
+
+
+def _compare(results: Sequence[CaseResult], baseline: Baseline | None, tolerance: Tolerance | None, options: TestOptions) -> None:
+    if baseline is None or options.update:
+        return
+    for result in results:
+        result.drift = baseline.compare(result, tolerance)
+
+
+def _write(results: Sequence[CaseResult], ended: Sequence[CaseResult], options: TestOptions, report: Report) -> None:
+    """Write what is reported: the file first, since whoever reads the rest may be gone by then. The exit code stays what it is."""
+    if options.junit_xml is not None:
+        write_junit(options.junit_xml, results)
+    with suppress(BrokenPipeError):
+        report.show(ended, repeated=options.repeat > 1, left=len(results) - len(ended))
+
+
 def _finished(
     results: list[CaseResult], baseline: Baseline | None, tolerance: Tolerance | None, options: TestOptions, report: Report
 ) -> int:
     if not results:
         report.nothing(bool(options.pattern))
         return _NOTHING_RAN
-    if baseline is not None and not options.update:
-        for result in results:
-            result.drift = baseline.compare(result, tolerance)
-    report.show(results, repeated=options.repeat > 1)
-    if options.junit_xml is not None:
-        write_junit(options.junit_xml, results)
+    _compare(results, baseline, tolerance, options)
+    _write(results, results, options, report)
     if any(result.problem for result in results):
         return _UNUSABLE
     if not all(result.passed for result in results):
@@ -148,8 +183,9 @@ def _baseline(options: TestOptions) -> Baseline | None:
     return load_baseline(options.baseline)
 
 
-def _tolerance(values: tuple[str, ...]) -> Tolerance | None:
-    known: dict[str, Any] = DEFAULT_TOLERANCE.model_dump()
+def _tolerance(values: tuple[str, ...], baseline: Baseline | None) -> Tolerance | None:
+    """What the options say; of what they leave out, what the baseline says."""
+    known: dict[str, Any] = (baseline.tolerance if baseline else DEFAULT_TOLERANCE).model_dump()
     for value in values:
         name, _, part = value.partition("=")
         try:
@@ -165,7 +201,8 @@ def _tolerance(values: tuple[str, ...]) -> Tolerance | None:
 def _matches(case: PlannedCase, pattern: str | None) -> bool:
     if pattern is None:
         return True
-    return fnmatchcase(case.name, pattern) if "*" in pattern else pattern.lower() in case.name.lower()
+    name, wanted = case.name.lower(), pattern.lower()
+    return is_like(name, wanted) if "*" in wanted else wanted in name
 
 
 def _with_rate(case: PlannedCase, rate: float | None) -> PlannedCase:

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
+from yaml import YAMLError
+
 from holodeck.api import Session, load_agent
-from holodeck.errors import HoloDeckError
+from holodeck.errors import HoloDeckError, SessionError
+from holodeck.lib.problems import one_line
+from holodeck.lib.yaml_writer import write_yaml
 from holodeck.recording import replay
 from holodeck.testing.environ import make_telemetry, quiet_environ
 from holodeck.testing.trace import Trace
@@ -54,6 +57,7 @@ class Chat:
         self.agent, self.traces = agent, list[Trace]()
         self.session = Session(agent, max_messages=max_messages)
         self._telemetry, self._loop, self._session_id, self._draw = telemetry, loop, session_id, draw
+        self._closed = False
 
     @classmethod
     def load(
@@ -103,6 +107,7 @@ class Chat:
         Raises:
             InputError: The message cannot be sent.
             ConfigError: The agent cannot be used.
+            SessionError: The conversation is closed.
         """
         return self._keep(text, self._loop.run(self._send(text)))
 
@@ -111,6 +116,8 @@ class Chat:
         return self._keep(text, await self._loop.wait(self._send(text)))
 
     async def _send(self, text: str) -> TurnResult:
+        if self._closed:
+            raise SessionError("this conversation is closed: start another one")
         await self.session.open()
         if self._session_id is not None and not self.traces:
             self.session.chat.session_id = self._session_id
@@ -123,6 +130,7 @@ class Chat:
 
     def close(self) -> None:
         """End the conversation and everything that the agent started; idempotent."""
+        self._closed = True
         self._loop.run(self._close())
 
     async def _close(self) -> None:
@@ -136,12 +144,14 @@ def write_script(replies: Sequence[str | Mapping[str, Any]], path: Path) -> Path
     """Write a script to ``path``, whose directory is made; a reply that is a text is said as it is.
 
     Raises:
-        HoloDeckError: A reply is no plain data.
+        HoloDeckError: The replies are no list, or one of them is no plain data.
     """
+    if isinstance(replies, Mapping):
+        raise HoloDeckError("script: must be a list of replies, or the path of a file: leave out 'replies:'")
     data = {"replies": [{"text": reply} if isinstance(reply, str) else reply for reply in replies]}
     path.parent.mkdir(parents=True, exist_ok=True)
     try:
-        path.write_text(json.dumps(data), encoding="utf-8")
-    except TypeError as error:
-        raise HoloDeckError(f"script: replies are texts and plain data: {error}") from error
+        path.write_text(write_yaml(data), encoding="utf-8")
+    except YAMLError as error:
+        raise HoloDeckError(f"script: replies are texts and plain data: {one_line(str(error.args[0]), 200)}") from error
     return path

@@ -5,20 +5,29 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from fnmatch import fnmatchcase
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import BeforeValidator, Field, PrivateAttr, ValidationError, model_validator
+from pydantic import BaseModel, BeforeValidator, Field, PrivateAttr, ValidationError, model_validator
 
 from holodeck.lib.problems import dotted, explain
-from holodeck.lib.redaction import compile_pattern
 from holodeck.lib.validation import shorten
-from holodeck.models.base import Strict
 from holodeck.models.events import TurnResult
 from holodeck.models.token_usage import TokenUsage, total_usage
 from holodeck.models.tool_execution import ToolExecution
 from holodeck.testing.calls import Prices, call_text, nearest_call, value_text
-from holodeck.testing.matching import AtMost, Exactly, Match, matcher_of, schema_check, schema_problem
+from holodeck.testing.matching import (
+    AtMost,
+    Exactly,
+    Given,
+    JsonSchema,
+    Match,
+    Matched,
+    Pattern,
+    compiled,
+    is_like,
+    matcher_of,
+    schema_problem,
+)
 from holodeck.traces import SpanRecord
 
 __all__ = ["Expect", "ExpectedAnswer", "ExpectedTool", "Failure", "Outcome", "read_expectations"]
@@ -83,7 +92,27 @@ class Outcome:
         return sum(result.duration for result in self.results)
 
 
-class ExpectedTool(Strict):
+def _short_for(key: str, advice: str) -> BeforeValidator:
+    """Take a plain value for ``{key: value}``; one that is no text is refused there, with how it is written."""
+
+    def convert(value: Any) -> Any:
+        if isinstance(value, list | tuple):
+            raise ValueError(f"must be {advice}")  # noqa: TRY004 - pydantic reports ValueError
+        return value if isinstance(value, Mapping | BaseModel) else {key: value}
+
+    return BeforeValidator(convert)
+
+
+def _listed(value: Any) -> Any:
+    return value if isinstance(value, list | tuple | Mapping) else [value]
+
+
+_Text = Annotated[str, Field(min_length=1)]
+_Texts = Annotated[list[_Text], BeforeValidator(_listed), Field(min_length=1)]
+"""A text or several: an empty one stands in everything."""
+
+
+class ExpectedTool(Given):
     """A tool call that is expected.
 
     Attributes:
@@ -96,10 +125,10 @@ class ExpectedTool(Strict):
     """
 
     name: str
-    arguments: dict[str, Any] = Field(default_factory=dict)
+    arguments: dict[str, Matched] = Field(default_factory=dict)
     times: Exactly | None = None
     status: Literal["success", "failed"] | None = None
-    result: Any = None
+    result: Matched = None
     _matchers: dict[str, Match] = PrivateAttr(default_factory=dict)
     _result: Match | None = PrivateAttr(default=None)
 
@@ -138,7 +167,7 @@ class ExpectedTool(Strict):
         return call_text(self.name, self.arguments)
 
 
-class ExpectedAnswer(Strict):
+class ExpectedAnswer(Given):
     """What the answer has to be like; everything that is given has to hold.
 
     Attributes:
@@ -150,18 +179,15 @@ class ExpectedAnswer(Strict):
     """
 
     equals: str | None = None
-    contains: Annotated[list[str], BeforeValidator(lambda v: [v] if isinstance(v, str) else v)] = Field(default_factory=list)
-    excludes: Annotated[list[str], BeforeValidator(lambda v: [v] if isinstance(v, str) else v)] = Field(default_factory=list)
-    pattern: str | None = None
-    json_schema: dict[str, Any] | None = None
-    _compiled: Any = PrivateAttr(default=None)
-    _schema: Any = PrivateAttr(default=None)
+    contains: _Texts = Field(default_factory=list)
+    excludes: _Texts = Field(default_factory=list)
+    pattern: Pattern | None = None
+    json_schema: JsonSchema | None = None
 
     @model_validator(mode="after")
     def _check(self) -> Self:
-        if self.pattern is not None:
-            self._compiled = compile_pattern(self.pattern)
-        self._schema = schema_check(self.json_schema)
+        if not self.model_fields_set:
+            raise ValueError(f"needs one of {', '.join(type(self).model_fields)}")
         return self
 
     def failures(self, answer: str) -> Iterator[Failure]:
@@ -175,23 +201,21 @@ class ExpectedAnswer(Strict):
         for text in self.excludes:
             if text in answer:
                 yield Failure("answer.excludes", f"{text!r} is in it{got}")
-        if self._compiled is not None and not self._compiled.search(answer):
+        if self.pattern is not None and not compiled(self.pattern).search(answer):
             yield Failure("answer.pattern", f"nothing in it is like {self.pattern!r}{got}")
-        if self.json_schema is not None and (problem := self._schema_problem(answer)):
+        if self.json_schema is not None and (problem := _json_problem(self.json_schema, answer)):
             yield Failure("answer.json_schema", problem + got)
 
-    def _schema_problem(self, answer: str) -> str:
-        try:
-            return schema_problem(self._schema, json.loads(answer))
-        except ValueError:
-            return "it is not JSON"
+
+def _json_problem(schema: dict[str, Any], answer: str) -> str:
+    try:
+        value = json.loads(answer)
+    except (ValueError, RecursionError):
+        return "it is not JSON"
+    return schema_problem(schema, value)
 
 
-def _named(value: Any) -> Any:
-    return {"name": value} if isinstance(value, str) else value
-
-
-class Expect(Strict):
+class Expect(Given):
     """What is expected; what is not given may be anything, but a turn that fails is a failure unless ``error`` expects it.
 
     Attributes:
@@ -209,10 +233,10 @@ class Expect(Strict):
         attributes: Values that an attribute of this name has on some span.
     """
 
-    tools: list[Annotated[ExpectedTool, BeforeValidator(_named)]] = Field(default_factory=list)
+    tools: list[Annotated[ExpectedTool, _short_for("name", "the name of a tool, or a mapping with 'name'")]] = Field(default_factory=list)
     order: Literal["any", "exact"] = "any"
-    never: list[str] = Field(default_factory=list)
-    answer: Annotated[ExpectedAnswer | None, BeforeValidator(lambda v: {"contains": v} if isinstance(v, str) else v)] = None
+    never: list[_Text] = Field(default_factory=list, min_length=1)
+    answer: Annotated[ExpectedAnswer | None, _short_for("contains", "text, or a mapping of 'contains', 'pattern' and others")] = None
     tokens: AtMost | None = None
     input_tokens: AtMost | None = None
     output_tokens: AtMost | None = None
@@ -220,15 +244,23 @@ class Expect(Strict):
     duration: AtMost | None = None
     requests: Exactly | None = None
     error: str | None = None
-    attributes: dict[str, Any] = Field(default_factory=dict)
+    attributes: dict[str, Matched] = Field(default_factory=dict, min_length=1)
     _attributes: dict[str, Match] = PrivateAttr(default_factory=dict)
 
     @model_validator(mode="after")
     def _read(self) -> Self:
         self._attributes = {name: matcher_of(value) for name, value in self.attributes.items()}
-        if self.order == "exact" and "tools" not in self.model_fields_set:
-            raise ValueError("'order: exact' needs 'tools'; an empty list means that none is called")
+        if self.order == "exact":
+            self._check_exact()
+        elif "tools" in self.model_fields_set and not self.tools:
+            raise ValueError("an empty list of 'tools' expects nothing: with 'order: exact' it means that none is called")
         return self
+
+    def _check_exact(self) -> None:
+        if "tools" not in self.model_fields_set:
+            raise ValueError("'order: exact' needs 'tools'; an empty list means that none is called")
+        if any(tool.times is not None for tool in self.tools):
+            raise ValueError("'times' means nothing with 'order: exact': list the call as often as it is made")
 
     @property
     def count(self) -> int:
@@ -288,7 +320,7 @@ class Expect(Strict):
 
     def _never(self, calls: list[ToolExecution]) -> Iterator[Failure]:
         for name in self.never:
-            if found := [call for call in calls if fnmatchcase(call.tool_name, name)]:
+            if found := [call for call in calls if is_like(call.tool_name, name)]:
                 yield Failure("never", f"{name} was called: {call_text(found[0].tool_name, found[0].parameters)}")
 
     def _numbers(self, outcome: Outcome) -> Iterator[Failure]:
@@ -329,4 +361,4 @@ def read_expectations(data: Mapping[str, Any]) -> Expect:
         return Expect.model_validate(dict(data))
     except ValidationError as error:
         path, message = explain(error, dict(data), Expect, lambda _: None)
-        raise ValueError(f"{dotted(path)}: {message}") from None
+        raise ValueError(f"{dotted(path) or 'expect'}: {message}") from None

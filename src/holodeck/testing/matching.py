@@ -2,23 +2,119 @@
 
 from __future__ import annotations
 
+import functools
 import json
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Annotated, Any, Self
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Final, Self
 
-from pydantic import BeforeValidator, PrivateAttr, model_validator
+from pydantic import AfterValidator, BeforeValidator, ValidationInfo, field_validator, model_validator
 
 from holodeck.lib.redaction import compile_pattern
+from holodeck.lib.validation import shorten
 from holodeck.models.base import Float, Strict
 from holodeck.testing.calls import value_text
 
 if TYPE_CHECKING:
     from holodeck.tools.schema import SchemaCheck
 
-__all__ = ["AtMost", "Bounds", "Exactly", "Match", "matcher_of", "schema_check", "schema_problem"]
+__all__ = [
+    "AtMost",
+    "Bounds",
+    "Exactly",
+    "Given",
+    "JsonSchema",
+    "Match",
+    "Matched",
+    "Pattern",
+    "compiled",
+    "is_like",
+    "matcher_of",
+    "same",
+    "schema_problem",
+]
+
+_KEPT: Final = 1024
+"""Patterns and schemas that are kept compiled."""
+_LONGEST: Final = 200
+"""Most characters of what is said of a schema."""
+_TYPES: Final = "string, number, integer, boolean, object, array or null"
 
 
-class Match(Strict):
+@functools.lru_cache(maxsize=_KEPT)
+def compiled(pattern: str) -> Any:
+    """``pattern`` compiled by RE2.
+
+    Raises:
+        ValueError: It is none; says what RE2 does not have, and where in the pattern the fault is if that is known.
+    """
+    try:
+        return compile_pattern(pattern)
+    except ValueError as error:
+        what, _, part = str(error).partition(": ")
+        where = f" '{shorten(part, 60)}'" if part and part != pattern else ""
+        if where and pattern.count(part) == 1:
+            where += f" at character {pattern.index(part) + 1}"
+        raise ValueError(f"not a pattern of RE2, which has no look-around and no back-references: {what}{where}") from error
+
+
+@functools.lru_cache(maxsize=_KEPT)
+def _schema_check(schema: str) -> SchemaCheck:
+    from holodeck.tools.schema import SchemaCheck, UnusableSchemaError  # noqa: PLC0415 - only who uses schemas waits for it
+
+    content = json.loads(schema)
+    if not isinstance(content.get("$schema", ""), str):
+        raise ValueError("this is not a JSON Schema at $schema: must be text")  # noqa: TRY004 - pydantic reports ValueError
+    try:
+        return SchemaCheck(content)
+    except UnusableSchemaError as error:
+        place, reason = f" at {error.path}" if error.path else "", error.reason
+        if error.path.rpartition(".")[2] == "type" and "given schemas" in reason:  # what the meta-schema has to say of a wrong type
+            reason = f"{reason.partition(' is not ')[0]} is no type: use {_TYPES}"
+        raise ValueError(f"this is not a JSON Schema{place}: {_by_words(reason)}") from error
+
+
+def _by_words(text: str) -> str:
+    """``text`` cut between words, if it is long: the fault of a large value has the value in it."""
+    if len(text) <= _LONGEST:
+        return text
+    begin = text[:_LONGEST]
+    return (begin.rpartition(" ")[0] or begin) + " …"
+
+
+def _as_key(schema: dict[str, Any]) -> str:
+    return json.dumps(schema, default=str)
+
+
+def _checked_pattern(pattern: str) -> str:
+    compiled(pattern)
+    return pattern
+
+
+def _checked_schema(schema: dict[str, Any]) -> dict[str, Any]:
+    _schema_check(_as_key(schema))
+    return schema
+
+
+Pattern = Annotated[str, AfterValidator(_checked_pattern)]
+"""A pattern of RE2."""
+JsonSchema = Annotated[dict[str, Any], AfterValidator(_checked_schema)]
+"""A JSON Schema."""
+
+
+class Given(Strict):
+    """A section in which a key that is written has a value: one without any would expect nothing, and hold."""
+
+    _NULLABLE: ClassVar[frozenset[str]] = frozenset()
+
+    @field_validator("*", mode="before")
+    @classmethod
+    def _has_a_value(cls, value: Any, info: ValidationInfo) -> Any:
+        if value is None and info.field_name not in cls._NULLABLE:
+            raise ValueError('there is no value: write one, or take the key out (the word "null" needs quotes)')
+        return value
+
+
+class Match(Given):
     """How a value has to look like; everything that is given has to hold.
 
     Attributes:
@@ -30,18 +126,14 @@ class Match(Strict):
 
     equals: Any = None
     contains: str | None = None
-    pattern: str | None = None
-    json_schema: dict[str, Any] | None = None
-    _compiled: Any = PrivateAttr(default=None)
-    _schema: Any = PrivateAttr(default=None)
+    pattern: Pattern | None = None
+    json_schema: JsonSchema | None = None
+    _NULLABLE: ClassVar[frozenset[str]] = frozenset({"equals"})
 
     @model_validator(mode="after")
     def _check(self) -> Self:
         if not self.model_fields_set:
             raise ValueError("needs one of 'equals', 'contains', 'pattern' and 'json_schema'")
-        if self.pattern is not None:
-            self._compiled = compile_pattern(self.pattern)
-        self._schema = schema_check(self.json_schema)
         return self
 
     def problem(self, value: Any) -> str:
@@ -51,9 +143,9 @@ class Match(Strict):
             return f"expected {value_text(self.equals)}, got {value_text(value)}"
         if self.contains is not None and self.contains not in text:
             return f"expected something with {self.contains!r} in it, got {value_text(value)}"
-        if self._compiled is not None and not self._compiled.search(text):
+        if self.pattern is not None and not compiled(self.pattern).search(text):
             return f"expected something like {self.pattern!r}, got {value_text(value)}"
-        return schema_problem(self._schema, value)
+        return schema_problem(self.json_schema, value) if self.json_schema is not None else ""
 
 
 def matcher_of(value: Any) -> Match:
@@ -67,6 +159,15 @@ def matcher_of(value: Any) -> Match:
     return Match(equals=value)
 
 
+def _checked_match(value: Any) -> Any:
+    matcher_of(value)
+    return value
+
+
+Matched = Annotated[Any, AfterValidator(_checked_match)]
+"""A value, or a mapping of the keys of :class:`Match`, kept as it is written."""
+
+
 def same(expected: Any, value: Any) -> bool:
     """Equal as JSON values are: ``true`` is not 1, and 1 is 1.0."""
     if isinstance(expected, bool) or isinstance(value, bool):
@@ -78,33 +179,32 @@ def same(expected: Any, value: Any) -> bool:
     return bool(expected == value)
 
 
-def schema_check(schema: dict[str, Any] | None) -> SchemaCheck | None:
-    """A check for a JSON Schema; None for None.
-
-    Raises:
-        ValueError: It is no schema.
-    """
-    if schema is None:
-        return None
-    from holodeck.tools.schema import SchemaCheck, UnusableSchemaError  # noqa: PLC0415 - only who uses schemas waits for it
-
-    try:
-        return SchemaCheck(schema)
-    except UnusableSchemaError as error:
-        place = f" at {error.path}" if error.path else ""
-        raise ValueError(f"this is not a JSON Schema{place}: {error.reason}") from error
-
-
-def schema_problem(check: SchemaCheck | None, value: Any) -> str:
+def schema_problem(schema: dict[str, Any], value: Any) -> str:
     """How ``value`` breaks a schema; "" if it does not."""
-    faults = check.faults(value) if check else []
+    faults = list(dict.fromkeys(_schema_check(_as_key(schema)).faults(value)))
     if not faults:
         return ""
     (place, what), more = faults[0], f" (and {len(faults) - 1} more)" if faults[1:] else ""
-    return f"does not fit the JSON Schema{f' at {place}' if place else ''}: {what}{more}"
+    return f"does not fit the JSON Schema{f' at {place}' if place else ''}: {_by_words(what)}{more}"
 
 
-class Bounds(Strict):
+def is_like(text: str, pattern: str) -> bool:
+    """Whether ``text`` as a whole is ``pattern``, in which ``*`` stands for anything, and nothing else has a meaning. In linear time."""
+    first, *others = pattern.split("*")
+    if not others:
+        return text == pattern
+    *inner, last = others
+    if len(text) < len(first) + len(last) or not (text.startswith(first) and text.endswith(last)):
+        return False
+    at, end = len(first), len(text) - len(last)
+    for part in inner:
+        if (at := text.find(part, at, end)) < 0:
+            return False
+        at += len(part)
+    return True
+
+
+class Bounds(Given):
     """What a number may be.
 
     Attributes:
@@ -136,7 +236,11 @@ class Bounds(Strict):
 
 def _number_as(key: str) -> Callable[[Any], Any]:
     def convert(value: Any) -> Any:
-        return {key: value} if isinstance(value, int | float) and not isinstance(value, bool) else value
+        if isinstance(value, int | float) and not isinstance(value, bool):
+            return {key: value}
+        if not isinstance(value, Mapping | Bounds):
+            raise ValueError("must be a number, or a mapping of 'min', 'max' and 'equals'")  # noqa: TRY004 - pydantic reports ValueError
+        return value
 
     return convert
 

@@ -142,5 +142,7 @@ def pytest_runtest_makereport(item: pytest.Item) -> Any:
 
 
 def _shown(trace: Any) -> list[str]:
+    from holodeck.lib.validation import terminal_safe  # noqa: PLC0415 - see the module's docstring
+
     said = f"< {trace.text}" if trace.text else f"! {trace.error.message}" if trace.error else "<"
-    return [f"> {trace.prompt}", trace.waterfall(), said, ""]
+    return [terminal_safe(f"> {trace.prompt}"), trace.waterfall(), terminal_safe(said), ""]

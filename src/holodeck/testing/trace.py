@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Sequence
-from fnmatch import fnmatchcase
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from holodeck.lib.validation import shorten
@@ -14,6 +13,7 @@ from holodeck.models.token_usage import TokenUsage
 from holodeck.models.tool_execution import ToolExecution
 from holodeck.testing.calls import Prices, call_text, nearest_call
 from holodeck.testing.expect import Expect, Outcome, read_expectations
+from holodeck.testing.matching import is_like, same
 from holodeck.testing.memory import drawn
 from holodeck.traces import Node, SpanRecord, as_data, build_trees
 
@@ -109,7 +109,7 @@ class Trace:
             name: Only those of this name, in which ``*`` stands for anything.
         """
         found = sorted(self._spans, key=lambda span: (span.start, span.end))
-        return [s for s in found if operation in (None, s.operation) and (name is None or fnmatchcase(s.name, name))]
+        return [s for s in found if operation in (None, s.operation) and (name is None or is_like(s.name, name))]
 
     def span(self, name: str) -> SpanRecord:
         """The one span of this name, in which ``*`` stands for anything.
@@ -133,7 +133,7 @@ class Trace:
             AssertionError: There is none, or there are several; says which call comes nearest.
         """
         __tracebackhide__ = True  # pytest shows the test's own line
-        found = [t for t in self.tools if t.tool_name == name and arguments.items() <= t.parameters.items()]
+        found = [t for t in self.tools if t.tool_name == name and _given(arguments, t.parameters)]
         if len(found) == 1:
             return found[0]
         wanted = call_text(name, arguments)
@@ -170,6 +170,10 @@ class Trace:
 
     def _with_waterfall(self, text: str) -> str:
         return f"{text}\n\n{self.waterfall()}" if self._draw else text
+
+
+def _given(arguments: Mapping[str, Any], parameters: Mapping[str, Any]) -> bool:
+    return all(name in parameters and same(value, parameters[name]) for name, value in arguments.items())
 
 
 def _short(node: dict[str, Any]) -> dict[str, Any]:

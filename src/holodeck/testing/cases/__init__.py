@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from holodeck.testing.cases.baseline import Baseline, load_baseline, save_baseline
-from holodeck.testing.cases.junit import write_junit
+from holodeck.testing.cases.junit import check_junit, write_junit
 from holodeck.testing.cases.loading import find_case_files, load_cases
 from holodeck.testing.cases.plan import PlannedCase
 from holodeck.testing.cases.results import Attempt, CaseResult
@@ -20,6 +20,7 @@ __all__ = [
     "CaseResult",
     "PlannedCase",
     "case_schema",
+    "check_junit",
     "find_case_files",
     "load_baseline",
     "load_cases",

@@ -61,7 +61,7 @@ class Baseline(Strict):
 
     Attributes:
         tolerance: How much more is still accepted.
-        cases: By the name of the case's file and its own: ``cases.yaml::asks for an order``.
+        cases: By the case's file, as it is reached from the agent's directory, and its name: ``cases.yaml::asks for an order``.
     """
 
     tolerance: Tolerance = Field(default_factory=Tolerance)
@@ -69,7 +69,7 @@ class Baseline(Strict):
 
     def compare(self, result: CaseResult, tolerance: Tolerance | None = None) -> list[Failure]:
         """What of ``result`` is no longer as it was accepted; a case that was never accepted is not."""
-        before = self.cases.get(_key(result))
+        before = self.cases.get(result.case.key)
         if before is None:
             return [Failure("baseline", "this case was never accepted: --update accepts it")]
         allowed = tolerance or self.tolerance
@@ -91,10 +91,6 @@ def _growth(name: str, before: float | None, now: float | None, tolerance: float
         return None
     grown = f" (+{(now / before - 1):.0%})" if before else ""
     return Failure(f"baseline.{name}", f"was {before:g}, and is {now:g}{grown}; accepted are {tolerance:.0%} more")
-
-
-def _key(result: CaseResult) -> str:
-    return f"{Path(result.case.file).name}::{result.case.name}"
 
 
 def load_baseline(path: Path) -> Baseline:
@@ -119,7 +115,7 @@ def save_baseline(path: Path, results: Iterable[CaseResult], before: Baseline | 
         ConfigError: ``path`` cannot be written.
     """
     kept: Mapping[str, BaselineCase] = before.cases if before else {}
-    accepted = {_key(result): _accepted(result) for result in results}
+    accepted = {result.case.key: _accepted(result) for result in results}
     allowed = tolerance or (before.tolerance if before else DEFAULT_TOLERANCE)
     cases = {name: case.model_dump(exclude_none=True) for name, case in sorted({**kept, **accepted}.items())}
     try:

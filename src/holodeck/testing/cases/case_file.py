@@ -5,16 +5,39 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated, Any, Self
 
-from pydantic import BeforeValidator, Field, field_validator, model_validator
+from pydantic import AfterValidator, BeforeValidator, Field, field_validator, model_validator
 
+from holodeck.errors import InputError
+from holodeck.lib.validation import ValidationPipeline
 from holodeck.models.base import Float, Strict
 from holodeck.models.cost import Price
 from holodeck.testing.expect import Expect
+from holodeck.testing.matching import Given
 
 __all__ = ["Case", "CaseFile", "CaseTurn", "Defaults", "HoloDeckCase", "HoloDeckTurn"]
 
 
-class CaseTurn(Strict):
+def _sendable(text: str) -> str:
+    if not text.strip():
+        raise ValueError("must be text that is not empty")
+    try:
+        ValidationPipeline().validate(text)
+    except InputError as error:
+        raise ValueError(error.message) from error
+    return text
+
+
+def _not_blank(text: str) -> str:
+    if not text.strip():
+        raise ValueError("must be text that is not empty")
+    return text
+
+
+_Message = Annotated[str, AfterValidator(_sendable)]
+"""What can be sent: that it cannot is known before anything runs."""
+
+
+class CaseTurn(Given):
     """One message of a case.
 
     Attributes:
@@ -22,14 +45,16 @@ class CaseTurn(Strict):
         expect: What is expected of this turn alone.
     """
 
-    user: str = Field(min_length=1)
+    user: _Message
     expect: Expect | None = None
 
 
 def _turns(value: Any) -> Any:
-    if isinstance(value, str):
-        return [{"user": value}]
-    return [{"user": entry} if isinstance(entry, str) else entry for entry in value] if isinstance(value, list) else value
+    """Turns from the short forms. A value that is no text is refused where a turn has its text, with how it is written."""
+    entries = value if isinstance(value, list) else [value]
+    if isinstance(value, dict):
+        raise ValueError("must be text, or a list of turns (lines that start with '- ')")  # noqa: TRY004 - pydantic reports ValueError
+    return [entry if isinstance(entry, dict | list | CaseTurn) else {"user": entry} for entry in entries]
 
 
 class _Model(Strict):
@@ -67,7 +92,7 @@ class Case(_Model):
         expect: What is expected of all turns together; of answers, the last.
     """
 
-    name: str | None = Field(default=None, min_length=1)
+    name: Annotated[str, AfterValidator(_not_blank)] | None = None
     input: Annotated[list[CaseTurn], BeforeValidator(_turns)] = Field(min_length=1)
     expect: Expect = Field(default_factory=Expect)
 
@@ -95,7 +120,7 @@ class HoloDeckTurn(Strict):
         ground_truth: Text that stands in the answer.
     """
 
-    input: str = Field(min_length=1)
+    input: _Message
     expected_tools: list[str] = Field(default_factory=list)
     ground_truth: str | None = None
 
@@ -107,8 +132,9 @@ class HoloDeckTurn(Strict):
     @property
     def expect(self) -> Expect:
         """The same in the words of case files."""
+        tools = {"tools": self.expected_tools} if self.expected_tools else {}
         answer = {"answer": {"contains": self.ground_truth}} if self.ground_truth else {}
-        return Expect.model_validate({"tools": self.expected_tools, **answer})
+        return Expect.model_validate(tools | answer)
 
 
 class HoloDeckCase(HoloDeckTurn):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+import os
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -30,7 +32,7 @@ _ELSEWHERE: Final = ("evaluations", "retrieval_context")
 
 
 def find_case_files(agent: Path, named: Sequence[Path] = ()) -> list[Path]:
-    """The files to read: those that are named (a directory stands for its YAML files), else what lies beside the agent.
+    """The files to read, each once: those that are named (a directory stands for its YAML files), else what lies beside the agent.
 
     Beside the agent are ``cases.yaml``, ``*.cases.yaml``, the YAML files in ``cases/``, and the agent file itself if it has
     ``test_cases``.
@@ -39,8 +41,8 @@ def find_case_files(agent: Path, named: Sequence[Path] = ()) -> list[Path]:
         ConfigError: A file that is named does not exist.
     """
     if not named:
-        beside = [*agent.parent.glob("cases.y*ml"), *agent.parent.glob("*.cases.y*ml"), *_yaml_files(agent.parent / "cases")]
-        return [agent, *sorted(beside)]
+        beside = [path for path in _in(agent.parent) if path.stem == "cases" or path.stem.endswith(".cases")]
+        return [agent, *sorted([*beside, *_yaml_files(agent.parent / "cases")])]
     files: list[Path] = []
     for path in named:
         if path.is_dir():
@@ -51,18 +53,25 @@ def find_case_files(agent: Path, named: Sequence[Path] = ()) -> list[Path]:
         except ValueError as error:
             raise ConfigError(f"{one_line(str(path), 300)}: {error}") from error
         files.append(path)
-    return files
+    return list({path.resolve(): path for path in reversed(files)}.values())[::-1]
 
 
 def _yaml_files(directory: Path) -> list[Path]:
     """Files of cases; one that begins with ``recorded:`` or ``replies:`` is a script that lies beside them."""
-    return [path for path in sorted(directory.glob("*.y*ml")) if path.is_file() and not _is_script(path)]
+    return [path for path in _in(directory) if not _is_script(path)]
+
+
+def _in(directory: Path) -> list[Path]:
+    return [path for path in sorted(directory.glob("*.y*ml")) if path.suffix in (".yaml", ".yml") and path.is_file()]
 
 
 def _is_script(path: Path) -> bool:
-    with path.open("rb") as file:
-        lines = (line for line in file if line.strip() and not line.lstrip().startswith(b"#"))
-        return next(lines, b"").startswith((b"recorded:", b"replies:"))
+    try:
+        with path.open("rb") as file:
+            lines = (line for line in file if line.strip(b"\xef\xbb\xbf \t\r\n") and not line.lstrip().startswith((b"#", b"---")))
+            return next(lines, b"").startswith((b"recorded:", b"replies:"))
+    except OSError:
+        return False  # reading it says why it cannot be read
 
 
 def load_cases(files: Iterable[Path], agent: Path) -> tuple[list[PlannedCase], list[str]]:
@@ -86,15 +95,24 @@ def load_cases(files: Iterable[Path], agent: Path) -> tuple[list[PlannedCase], l
             warnings += notes
         else:
             found = _file_cases(file)
-        cases += _renamed(found)
+        cases += _placed(found, _reached(file, agent))
     return cases, warnings
 
 
-def _renamed(cases: list[PlannedCase]) -> Iterator[PlannedCase]:
-    seen: dict[str, int] = {}
+def _placed(cases: list[PlannedCase], source: str) -> Iterator[PlannedCase]:
+    """The cases of one file, each with a name of its own: the second of a name is ``name (2)``, or the next number that is free."""
+    given, taken = {case.name for case in cases}, set[str]()
     for case in cases:
-        seen[case.name] = number = seen.get(case.name, 0) + 1
-        yield case if number == 1 else replace(case, name=f"{case.name} ({number})")
+        name = case.name
+        if name in taken:
+            numbered = (f"{case.name} ({number})" for number in itertools.count(2))
+            name = next(each for each in numbered if each not in taken | given)
+        taken.add(name)
+        yield replace(case, name=name, source=source)
+
+
+def _reached(file: Path, agent: Path) -> str:
+    return Path(os.path.relpath(file.absolute(), agent.absolute().parent)).as_posix()
 
 
 def _file_cases(file: Path) -> list[PlannedCase]:
@@ -160,7 +178,7 @@ def _agent_cases(file: Path) -> tuple[list[PlannedCase], list[str]]:
         raise document.error(error, HoloDeckCases) from error
     cases = [
         PlannedCase(
-            name=case.name or one_line(case.input, 60),
+            name=(case.name or "").strip() or one_line(case.input, 60),
             file=document.file,
             line=document.line(("test_cases", number)),
             turns=(CaseTurn(user=case.input),),

@@ -25,6 +25,7 @@ class PlannedCase:
         replay_tools: Results of tools come from the script.
         pass_rate: Part of the repetitions that has to pass.
         prices: What models cost, where that is not known otherwise.
+        source: The file as it is reached from the agent's directory: the same wherever the command is run.
     """
 
     name: str
@@ -36,6 +37,12 @@ class PlannedCase:
     replay_tools: bool = False
     pass_rate: float | None = None
     prices: Prices = field(default_factory=Prices)
+    source: str = ""
+
+    @property
+    def key(self) -> str:
+        """``cases.yaml::asks for an order``: the case in a baseline."""
+        return f"{self.source}::{self.name}"
 
     @property
     def place(self) -> str:

@@ -14,7 +14,7 @@ from opentelemetry.sdk.trace import Span
 
 from holodeck.api import Session, load_agent
 from holodeck.backends.script import SCRIPT_EXHAUSTED
-from holodeck.errors import ConfigError, InputError
+from holodeck.errors import ConfigError
 from holodeck.models.events import TurnError, TurnResult
 from holodeck.recording import replay
 from holodeck.telemetry import Evaluation
@@ -114,6 +114,7 @@ async def run_cases(
     *,
     jobs: int = 1,
     repeat: int = 1,
+    width: int = 100,
     on_done: Callable[[CaseResult], None] = lambda _: None,
 ) -> list[CaseResult]:
     """Run every case ``repeat`` times, ``jobs`` at a time.
@@ -125,6 +126,7 @@ async def run_cases(
         source: Where the agents come from.
         jobs: Most cases that run side by side.
         repeat: How often each case is run.
+        width: Most cells of a line of a waterfall, which what did not pass is shown with.
         on_done: Called when all runs of a case have ended.
 
     Returns:
@@ -140,7 +142,7 @@ async def run_cases(
 
     async def work(runs: Iterator[CaseResult]) -> None:
         for result in runs:
-            result.attempts.append(await _attempt(result.case, source))
+            result.attempts.append(await _attempt(result.case, source, width))
             if len(result.attempts) == repeat:
                 on_done(result)
 
@@ -159,40 +161,39 @@ def _checked_agent(case: PlannedCase, source: AgentSource) -> Agent:
         raise ConfigError(f"{case.place}: {error.message}") from error
 
 
-async def _attempt(case: PlannedCase, source: AgentSource) -> Attempt:
+async def _attempt(case: PlannedCase, source: AgentSource, width: int) -> Attempt:
     agent = source.agent(case)
     token = _case.set(case.name)
     try:
-        results, refused = await _talk(case, agent)
+        results = await _talk(case, agent)
     finally:
         _case.reset(token)
     spans, context = source.taken(results)
-    attempt = _judged(case, results, spans, refused)
+    attempt = _judged(case, results, spans)
+    if not attempt.passed:
+        attempt.shown = _shown(case, results, spans, width)
     if context is not None:
         agent.telemetry.evaluated(_evaluation(case, attempt), context)
         source.forget(results)
     return attempt
 
 
-async def _talk(case: PlannedCase, agent: Agent) -> tuple[list[TurnResult], str]:
-    """The turns, up to the first that failed, and why a message could not be sent."""
+async def _talk(case: PlannedCase, agent: Agent) -> list[TurnResult]:
+    """The turns, up to the first that failed."""
     results: list[TurnResult] = []
     async with Session(agent, max_messages=_NO_LIMIT) as session:
         for turn in case.turns:
-            try:
-                results.append(await session.send(turn.user))
-            except InputError as error:
-                return results, error.message
+            results.append(await session.send(turn.user))
             if results[-1].failed:
                 break
-    return results, ""
+    return results
 
 
-def _judged(case: PlannedCase, results: list[TurnResult], spans: list[SpanRecord], refused: str) -> Attempt:
+def _judged(case: PlannedCase, results: list[TurnResult], spans: list[SpanRecord]) -> Attempt:
     outcome = Outcome(results, spans, case.prices)
     cost, usage = outcome.cost, outcome.usage
-    attempt = Attempt(
-        failures=_failures(case, outcome, refused),
+    return Attempt(
+        failures=_failures(case, outcome),
         problem=_problem(case, results),
         tokens=usage.total_tokens if usage else None,
         cost=None if isinstance(cost, str) else cost,
@@ -200,14 +201,9 @@ def _judged(case: PlannedCase, results: list[TurnResult], spans: list[SpanRecord
         tools=tuple(call.tool_name for call in outcome.calls),
         trace_ids=tuple(result.trace_id for result in results if result.trace_id),
     )
-    if not attempt.passed:
-        attempt.shown = _shown(case, results, spans)
-    return attempt
 
 
-def _failures(case: PlannedCase, outcome: Outcome, refused: str) -> list[Failure]:
-    if refused:
-        return [Failure("input", refused)]
+def _failures(case: PlannedCase, outcome: Outcome) -> list[Failure]:
     failures = []
     for number, (turn, result) in enumerate(zip(case.turns, outcome.results, strict=False), 1):
         if turn.expect is not None:
@@ -228,9 +224,12 @@ def _expects_failure(case: PlannedCase, results: Sequence[TurnResult]) -> bool:
 
 
 def _problem(case: PlannedCase, results: list[TurnResult]) -> str:
-    """A script that has run out says nothing about the agent, unless that is expected by name."""
+    """A script that has run out says nothing about the agent, unless that is expected by name, of the case or of its turn."""
     error: TurnError | None = results[-1].error if results else None
-    if error is None or error.error_type != SCRIPT_EXHAUSTED or case.expect.error == SCRIPT_EXHAUSTED:
+    if error is None or error.error_type != SCRIPT_EXHAUSTED:
+        return ""
+    own = case.turns[len(results) - 1].expect
+    if SCRIPT_EXHAUSTED in (case.expect.error, own.error if own else None):
         return ""
     return f"{case.place}: case {case.name!r}: {error.message}"
 
@@ -243,10 +242,13 @@ def _evaluation(case: PlannedCase, attempt: Attempt) -> Evaluation:
     return Evaluation(case.name, attempt.passed, score, summary, "\n".join(failure.text for failure in attempt.failures))
 
 
-def _shown(case: PlannedCase, results: list[TurnResult], spans: list[SpanRecord]) -> str:
+def _shown(case: PlannedCase, results: list[TurnResult], spans: list[SpanRecord], width: int) -> str:
+    """The turns; that a script has run out is not said again, it is the case's problem."""
     parts = []
     for turn, result in zip(case.turns, results, strict=False):
         trace = Trace(turn.user, result, [span for span in spans if span.trace_id == result.trace_id])
-        said = f"< {trace.text}" if trace.text else f"! {trace.error.message}" if trace.error else "<"
-        parts.append(f"> {turn.user}\n{trace.waterfall()}\n{said}")
+        said = f"< {trace.text}" if trace.text else "<"
+        if trace.error and not trace.text:
+            said = "" if _problem(case, results) else f"! {trace.error.message}"
+        parts.append(f"> {turn.user}\n{trace.waterfall(width)}\n{said}".rstrip("\n"))
     return "\n\n".join(parts)

@@ -9,6 +9,7 @@ from pydantic import BaseModel
 from holodeck.backends.script import Script
 from holodeck.config.schema import DIALECT, describe
 from holodeck.testing.cases.case_file import CaseFile
+from holodeck.testing.matching import Given
 
 __all__ = ["case_schema", "script_schema"]
 
@@ -26,10 +27,22 @@ def script_schema() -> dict[str, Any]:
 def _schema(model: type[BaseModel], title: str) -> dict[str, Any]:
     schema = model.model_json_schema()
     definitions = schema.pop("$defs", {})
+    models = _models(model)
     for name, section in {model.__name__: schema, **definitions}.items():
-        describe(section, _models(model).get(name))
+        describe(section, models.get(name))
+        if name in models and issubclass(models[name], Given):
+            _refuse_null(section)
     _allow_short_forms(definitions)
     return {"$schema": DIALECT, "title": title, **{k: v for k, v in schema.items() if k != "title"}, "$defs": definitions}
+
+
+def _refuse_null(section: dict[str, Any]) -> None:
+    """A key that is there has a value; that it may be left out is no value of it."""
+    for value in section.get("properties", {}).values():
+        if "anyOf" in value:
+            value["anyOf"] = [form for form in value["anyOf"] if form != {"type": "null"}]
+        if value.get("default", "") is None:
+            del value["default"]
 
 
 def _models(root: type[BaseModel]) -> dict[str, type[BaseModel]]:
