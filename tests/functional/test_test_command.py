@@ -224,6 +224,7 @@ def test_each_case_has_its_own_place_in_a_baseline(agent: Path, tmp_path: Path) 
             "cases:\n  - input: hi\n    expect:\n      tools:\n        - name: x\n          arguments: {a: {pattern: 3}}\n",
             'cases.yaml:6: cases[0].expect.tools[0].arguments.a.pattern: must be text, and YAML reads it as a number: quote it: "3"',
         ),
+        ("cases:\n  - input: hi\n    expect: {never: [~]}\n", 'never[0]: must be text, and YAML reads it as nothing: quote it: "~"'),
         ("cases:\n  - input: hi\n    expect: {answer: null}\n", "expect.answer: there is no value: write one, or take the key out"),
         ("cases:\n  - input: [{user: hi, expect: }]\n", "cases[0].input[0].expect: there is no value"),
         ("cases:\n  - input: hi\n    expect: {answer: {pattern: 'a(?!b)'}}\n", "RE2, which has no look-around and no back-references: "),
