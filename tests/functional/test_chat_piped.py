@@ -150,8 +150,10 @@ _WRONG_COMMANDS = {
     "/save": "takes the name of a file",
     "/save no/such/directory/x.md": "nothing has been said yet",
     "/call": "/call takes a tool",
-    "/call lokup_order": "there is no tool 'lokup_order': did you mean lookup_order? (tools: lookup_order, ",
-    "/call \x1b[2Jwipe": "there is no tool '\\x1b[2Jwipe': (tools: ",
+    "/call lokup_order": "there is no tool lokup_order: did you mean lookup_order? (tools: lookup_order, ",
+    "/call \x1b[2Jwipe": "there is no tool wipe: (tools: ",
+    "/call lookup_order " + '{"order_id": ' + "[" * 20_000: "nested too deeply",
+    "/call weather days=" + "[" * 20_000: "nested too deeply",
     "/call lookup_order x": "'x' is no argument",
     "/call lookup_order {x": "not JSON",
     "/retry": "there is no message yet",
@@ -159,7 +161,7 @@ _WRONG_COMMANDS = {
 }
 
 
-@pytest.mark.parametrize("command", _WRONG_COMMANDS)
+@pytest.mark.parametrize("command", _WRONG_COMMANDS, ids=lambda command: ascii(command[:30]))
 def test_a_command_that_cannot_be_done_is_exit_1(agent, command):
     """One line, and with --json one object with the keys of every other."""
     result = run(["chat", agent, "-m", command])

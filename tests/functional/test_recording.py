@@ -55,7 +55,9 @@ def test_no_turn_is_no_recording(tmp_path: Path) -> None:
 def test_what_cannot_be_recorded_is_said_before_the_first_turn(tmp_path: Path) -> None:
     """A directory, --redact alone, --replay-tools without a script: one line, exit 2."""
     agent = write_agent(tmp_path)
-    for arguments in (["--record", tmp_path], ["--redact"], ["--replay-tools"]):
+    (tmp_path / "device").symlink_to("/dev/null")
+    for arguments in (["--record", tmp_path], ["--record", tmp_path / "device"], ["--redact"], ["--replay-tools"]):
         result = chat(agent, *arguments)
         assert (result.code, len(result.err.strip().splitlines())) == (2, 1), result.err
         assert str(arguments[0]) in result.err
+    assert (tmp_path / "device").is_char_device()

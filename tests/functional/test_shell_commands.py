@@ -106,8 +106,8 @@ def test_call(terminal, tmp_path):
     ("arguments", "words"),
     [
         ("", "error: /call takes a tool and its arguments (tools: lookup, where, "),
-        ("lokup x=1", "error: there is no tool 'lokup': did you mean lookup? (tools: lookup, where, "),
-        ("zzzz", "error: there is no tool 'zzzz': (tools: lookup, "),
+        ("lokup x=1", "error: there is no tool lokup: did you mean lookup? (tools: lookup, where, "),
+        ("zzzz", "error: there is no tool zzzz: (tools: lookup, "),
         ("lookup order_id", "error: 'order_id' is no argument: write key=value"),
         ("lookup {x", "error: the arguments are not JSON"),
     ],

@@ -234,6 +234,17 @@ def test_html(spans, tmp_path):
     assert sorted(path.name for path in tmp_path.iterdir()) == ["bad.jsonl", "page.html"]
 
 
+def test_html_takes_the_place_of_nothing_but_a_file(spans, tmp_path):
+    """A device is written to, and a link leads to the page as before."""
+    (tmp_path / "device").symlink_to("/dev/null")
+    (tmp_path / "link.html").symlink_to("page.html")
+    for name in ("device", "link.html"):
+        assert run(["trace", "show", spans, "--html", tmp_path / name]).code == 0
+        assert (tmp_path / name).is_symlink()
+    assert (tmp_path / "device").is_char_device()
+    assert (tmp_path / "page.html").read_text(encoding="utf-8").startswith("<!doctype html>")
+
+
 def test_spool_and_flush(tmp_path):
     """Spans that a run could not deliver are listed, and sent to where they were meant to go, once."""
     agent = scripted_agent(tmp_path, _TOOL, _ANSWER)

@@ -181,6 +181,8 @@ def _endpoint(model: ModelEndpoint) -> dict[str, Any]:
 def _check_writable(path: Path) -> None:
     if path.is_dir():
         raise SettingError(f"--record {path}: this is a directory: name a file")
+    if path.exists() and not path.is_file():  # a device: the recording would take its place
+        raise SettingError(f"--record {path}: this is no regular file: name a new file, or a recording to be replaced")
     if path.exists() and path.stat().st_size and not _is_recording(path):
         raise SettingError(f"--record {path}: this file holds something else: name a new file, or a recording to be replaced")
     if not os.access(path if path.exists() else path.absolute().parent, os.W_OK):

@@ -52,7 +52,8 @@ async def call_tool(conversation: Conversation, argument: str) -> None:
     name, *rest = argument.split(maxsplit=1) or [""]
     spec = conversation.agent.toolbox.spec(name)
     if spec is None:
-        conversation.complain(_no_such_tool(name, [s.name for s in conversation.agent.toolbox.specs]))
+        known = [spec.name for spec in conversation.agent.toolbox.specs]
+        conversation.complain(_no_such_tool(conversation.notes.fit(name, 40), known))
         return
     try:
         arguments = parse_call(spec, rest[0] if rest else "")
@@ -68,8 +69,8 @@ def _no_such_tool(name: str, known: Sequence[str]) -> str:
     tools = f"(tools: {', '.join(known) or 'none'})"
     if not name:
         return f"/call takes a tool and its arguments {tools}"
-    near = difflib.get_close_matches(name[:100], known, n=1, cutoff=0.5)
-    return f"there is no tool {shorten(name, 100)!r}: " + (f"did you mean {near[0]}? " if near else "") + tools
+    near = difflib.get_close_matches(name, known, n=1, cutoff=0.5)
+    return f"there is no tool {name}: " + (f"did you mean {near[0]}? " if near else "") + tools
 
 
 def _offer(conversation: Conversation, execution: ToolExecution) -> None:
@@ -106,6 +107,8 @@ def parse_call(spec: ToolSpec, text: str) -> dict[str, Any]:
 def _json_object(text: str) -> dict[str, Any]:
     try:
         value = json.loads(text)
+    except RecursionError as error:
+        raise ValueError("the arguments are nested too deeply") from error
     except ValueError as error:
         raise ValueError(f"the arguments are not JSON: {error}") from error
     if not isinstance(value, dict):
@@ -118,5 +121,7 @@ def _value(text: str, schema: object) -> Any:
         return text
     try:
         return json.loads(text)
+    except RecursionError as error:
+        raise ValueError("a value is nested too deeply") from error
     except ValueError:
         return text

@@ -12,6 +12,7 @@ from typing import Final
 
 from holodeck.cli.doctor.findings import Finding, bad, good, note
 from holodeck.cli.state import state_directory
+from holodeck.errors import SettingError
 
 __all__ = ["check_state"]
 
@@ -25,12 +26,14 @@ _ELSEWHERE: Final = "set HOLODECK_STATE_DIR to a directory you may write to"
 
 def check_state(environ: Mapping[str, str]) -> Iterator[Finding]:
     """Whether what was typed and spans that wait can be kept. Nothing is made: where there is no directory yet, whether one could be."""
+    path = Path()
     try:
         path = state_directory(environ)
         yield _existing(path) if os.path.lexists(path) else _missing(path)
-    except (OSError, RuntimeError) as error:
-        reason = error.strerror if isinstance(error, OSError) else str(error)
-        yield bad(_NAME, f"cannot be looked at ({reason})", _ELSEWHERE)
+    except SettingError as error:
+        yield bad(_NAME, error.message)
+    except OSError as error:
+        yield bad(_NAME, f"{path}: cannot be looked at ({error.strerror})", _ELSEWHERE)
 
 
 def _existing(path: Path) -> Finding:

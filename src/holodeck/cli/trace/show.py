@@ -58,19 +58,28 @@ def show_page(path: Path, page: Path, *, trace_id: str | None, content: bool) ->
         return
     if page.exists() and path.exists() and page.samefile(path):
         raise SettingError(f"--html {page}: these are the spans themselves: name another file")
-    _write_whole(page, pieces)
+    try:
+        _write_whole(Path(os.path.realpath(page)), pieces)
+    except OSError as error:
+        raise SettingError(f"--html {page}: cannot be written ({error.strerror})") from error
 
 
 def _write_whole(page: Path, pieces: Iterable[str]) -> None:
+    """Write a file that is there whole, or not at all; a device or a pipe is written to as it is."""
+    if page.exists() and not page.is_file():
+        _write(page, pieces)
+        return
     beside = page.with_name(f".{page.name}.{os.getpid()}")
     try:
-        with beside.open("w", encoding="utf-8", errors="replace", newline="\n") as file:
-            file.writelines(pieces)
+        _write(beside, pieces)
         beside.replace(page)
-    except OSError as error:
-        raise SettingError(f"--html {page}: cannot be written ({error.strerror})") from error
     finally:
         beside.unlink(missing_ok=True)
+
+
+def _write(path: Path, pieces: Iterable[str]) -> None:
+    with path.open("w", encoding="utf-8", errors="replace", newline="\n") as file:
+        file.writelines(pieces)
 
 
 def _chosen(path: Path, wanted: str | None) -> Iterator[Node]:
