@@ -11,6 +11,7 @@ from holodeck.backends import Backend
 from holodeck.backends.expectation import ModelRequest
 from holodeck.errors import BackendError, SettingError, ToolError
 from holodeck.lib.redaction import REDACTED, Redactor
+from holodeck.lib.whole_file import write_whole
 from holodeck.lib.yaml_writer import write_yaml
 from holodeck.models.agent import PromptTool
 from holodeck.models.exchange import ModelReply
@@ -93,13 +94,9 @@ class Recorder:
         if not self.replies:
             return False
         text = _HEAD + write_yaml({"recorded": self._recorded(), "replies": self.replies})
-        part = self.path.with_name(f".{self.path.name}.{os.getpid()}.part")
         try:
-            with os.fdopen(os.open(part, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w", encoding="utf-8") as file:
-                file.write(text)
-            part.replace(self.path)
+            write_whole(self.path, text, private=True)
         except OSError as error:
-            part.unlink(missing_ok=True)
             raise _unwritable(self.path, error) from error
         return True
 

@@ -10,6 +10,7 @@ from pydantic import Field, ValidationError
 
 from holodeck.errors import ConfigError
 from holodeck.lib.strict_yaml import read_yaml
+from holodeck.lib.whole_file import write_whole
 from holodeck.lib.yaml_writer import write_yaml
 from holodeck.models.base import Float, Int, Strict
 from holodeck.testing.cases.results import CaseResult
@@ -119,7 +120,7 @@ def save_baseline(path: Path, results: Iterable[CaseResult], before: Baseline | 
     allowed = tolerance or (before.tolerance if before else DEFAULT_TOLERANCE)
     cases = {name: case.model_dump(exclude_none=True) for name, case in sorted({**kept, **accepted}.items())}
     try:
-        path.write_text(_HEAD + write_yaml({"tolerance": allowed.model_dump(), "cases": cases}), encoding="utf-8")
+        write_whole(path, _HEAD + write_yaml({"tolerance": allowed.model_dump(), "cases": cases}))
     except OSError as error:
         raise ConfigError(f"--baseline {path}: cannot be written ({error.strerror})") from error
 

@@ -9,6 +9,7 @@ from typing import Final
 from xml.etree import ElementTree as ET
 
 from holodeck.errors import ConfigError, SettingError
+from holodeck.lib.whole_file import write_whole
 from holodeck.testing.cases.results import CaseResult
 
 __all__ = ["check_junit", "write_junit"]
@@ -45,7 +46,7 @@ def write_junit(path: Path, results: Sequence[CaseResult]) -> None:
         _suite(root, file, members)
     ET.indent(root)
     try:
-        ET.ElementTree(root).write(path, encoding="utf-8", xml_declaration=True)
+        write_whole(path, f'<?xml version="1.0" encoding="utf-8"?>\n{ET.tostring(root, encoding="unicode")}\n')
     except OSError as error:
         raise ConfigError(f"--junit-xml {path}: cannot be written ({error.strerror})") from error
 
