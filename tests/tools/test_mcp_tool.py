@@ -83,7 +83,7 @@ def test_failed_and_refused_calls(bench):
     assert (type(failed), failed.error_type) == (ToolError, "tool_error")
     assert "no stock" in failed.message
     assert isinstance(refused, ToolRefused)
-    assert refused.message == "The arguments do not fit ex-ok: text: 1 is not of type 'string'. Parameters: text, times."
+    assert refused.message == "The arguments do not fit ex-ok: text: must be a string, not an integer. Parameters: text, times."
     assert isinstance(unknown, ToolRefused)
     assert "There is no tool 'ex-nope'. Tools: ex-ok" in unknown.message
 

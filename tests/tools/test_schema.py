@@ -10,7 +10,7 @@ from holodeck.tools.schema import SchemaCheck, UnusableSchemaError
 def test_faults_say_where_and_what():
     """Each fault has a dotted place and a reason."""
     check = SchemaCheck({"type": "object", "properties": {"a": {"items": {"type": "integer"}}}, "required": ["b"]})
-    assert check.faults({"a": [1, "x"]}) == [("a.1", "'x' is not of type 'integer'"), ("", "'b' is a required property")]
+    assert check.faults({"a": [1, "x"]}) == [("a.1", "must be an integer, not a string"), ("", "'b' is a required property")]
 
 
 @pytest.mark.parametrize(

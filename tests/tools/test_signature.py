@@ -89,8 +89,8 @@ def test_arguments_arrive_as_annotated():
 def test_faults_of_arguments_are_named():
     """Missing, unknown and wrongly typed arguments are told apart, each with its place."""
     with pytest.raises(ValidationError) as caught:
-        Signature(order).convert('{"self": "abc", "item": {}, "extra": 1}')
-    assert faults_of(caught.value) == [
+        Signature(order).convert(json.dumps(arguments := {"self": "abc", "item": {}, "extra": 1}))
+    assert faults_of(caught.value, arguments) == [
         ("self", "Input should be a valid integer, unable to parse string as an integer"),
         ("kernel", "is missing"),
         ("item.title", "is missing"),

@@ -5,8 +5,13 @@ One table; the loader leaves the keys out with one warning line a group, and the
 
 from __future__ import annotations
 
+import functools
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
+
+from pydantic import BaseModel
+
+from holodeck.models import agent, cost, llm, observability
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -123,10 +128,22 @@ def _without_tools(document: Document, found: dict[str, list[int]]) -> Document:
 
 
 def _without_nothing(value: Any) -> Any:
-    """A copy without keys that have no value (``tools:`` with nothing behind it); the user's own mappings stay as they are."""
+    """A copy without keys that have no value (``tools:`` with nothing behind it); the user's own mappings stay as they are.
+
+    A key that nobody knows stays: it is misspelt, with a value or without.
+    """
     if isinstance(value, dict):
-        return {k: v if k in _FREE and v is not None else _without_nothing(v) for k, v in value.items() if v is not None}
+        kept = {key: item for key, item in value.items() if item is not None or key not in _known()}
+        return {key: item if key in _FREE and item is not None else _without_nothing(item) for key, item in kept.items()}
     return [_without_nothing(item) for item in value] if isinstance(value, list) else value
+
+
+@functools.cache
+def _known() -> frozenset[str]:
+    """Every key that some section has."""
+    found = [value for module in (agent, cost, llm, observability) for value in vars(module).values()]
+    keys = {key for model in found if isinstance(model, type) and issubclass(model, BaseModel) for key in model.model_fields}
+    return frozenset(keys.union(*(group.keys for group in IGNORED_KEYS)))
 
 
 def _sections(data: Any, place: tuple[str, ...], path: KeyPath = ()) -> Iterator[tuple[KeyPath, dict[str, Any]]]:

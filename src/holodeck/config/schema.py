@@ -18,26 +18,38 @@ __all__ = ["DIALECT", "agent_schema", "describe"]
 
 DIALECT: Final = "https://json-schema.org/draft/2020-12/schema"
 _ATTRIBUTE: Final = re.compile(r"^    (?P<names>\w+(?:, \w+)*): (?P<text>.*(?:\n {8}.*)*)", re.MULTILINE)
-_REFERENCE: Final = {"type": "string", "pattern": r"\$\{.+\}", "description": "From the environment: ${VAR}."}
+_REFERENCE: Final = r"\$\{.+\}"
+_WRITTEN: Final = {
+    "integer": r"^\s*[-+]?[0-9]+(\.0*)?\s*$",
+    "number": r"^\s*[-+]?(\.[0-9]|[0-9])",
+    "boolean": r"^\s*([Tt][Rr][Uu][Ee]|[Ff][Aa][Ll][Ss][Ee])\s*$",
+}
+"""What numbers and switches look like in text: what stands in a variable is text, and so may be what stands in its place."""
+_NOTHING: Final = {"type": "null"}
+_LARGEST: Final = 2**63 - 1
 # pydantic leaves its own words where a limit stands on a validated optional number.
 _LIMITS: Final = {"ge": "minimum", "le": "maximum", "gt": "exclusiveMinimum", "lt": "exclusiveMaximum"}
+_ONE_OF: Final = {"Instructions": ("inline", "file"), "PromptTool": ("template", "file")}
 _NOT_TEXT: Final = frozenset({"integer", "number", "boolean"})
 
 
 def agent_schema() -> dict[str, Any]:
     """A JSON Schema (draft 2020-12) of what an agent file may hold, for editors.
 
-    It is made from the models, with the descriptions in their docstrings. Numbers, switches and choices may be ``${VAR}``; the keys
-    that are known and not acted upon are accepted and marked as deprecated.
+    It is made from the models, with the descriptions in their docstrings. Numbers, switches and choices may be ``${VAR}`` or text; a key
+    that may be left out may also stand there without a value; the keys that are known and not acted upon are accepted and marked as
+    deprecated. What depends on other keys, on files or on the environment is the loader's matter.
     """
     schema = agent.AgentConfig.model_json_schema()
     definitions = schema.pop("$defs")
     sections = {"AgentConfig": schema, **definitions}
+    schema["properties"]["tools"]["items"] = _tool_items(schema["properties"]["tools"]["items"])
     for name, section in sections.items():
         describe(section, _models().get(name))
         _allow_references(section, definitions)
+        _allow_nothing(section)
+        _add_rules(name, section)
     _allow_ignored(sections)
-    schema["properties"]["tools"]["items"] = _tool_items(schema["properties"]["tools"]["items"])
     return {"$schema": DIALECT, "title": "HoloDeck agent file", **{k: v for k, v in schema.items() if k != "title"}, "$defs": definitions}
 
 
@@ -69,15 +81,50 @@ def _joined(text: str) -> str:
 
 
 def _allow_references(section: dict[str, Any], definitions: dict[str, Any]) -> None:
-    """Let numbers, switches and choices be ``${VAR}`` too; a plain text can hold one anyway, and a tool's type cannot."""
-    for key, value in section.get("properties", {}).items():
-        for part in value.get("anyOf", ()):
+    """Let numbers, switches and choices be ``${VAR}`` and text too; a plain text can hold one anyway, and a tool's type cannot."""
+    for value in section.get("properties", {}).values():
+        parts = value.get("anyOf", [value])
+        for part in parts:
             part.update({_LIMITS[word]: part.pop(word) for word in _LIMITS if word in part})
-        if any(part.get("type") in _NOT_TEXT or "enum" in part for part in value.get("anyOf", ())):
-            value["anyOf"].append(_REFERENCE)
-        elif value.get("type") in _NOT_TEXT or "enum" in _resolved(value, definitions):
-            kept = {name: value.pop(name) for name in ("default", "description", "title") if name in value}
-            section["properties"][key] = {"anyOf": [value, _REFERENCE], **kept}
+            if part.get("type") == "integer":
+                part.setdefault("maximum", _LARGEST)
+        kinds = [part["type"] for part in parts if part.get("type") in _NOT_TEXT]
+        if kinds or any("enum" in _resolved(part, definitions) for part in parts):
+            pattern = "|".join([_REFERENCE, *(_WRITTEN[kind] for kind in kinds)])
+            _alternatives(value).append({"type": "string", "pattern": pattern, "description": "From the environment: ${VAR}."})
+
+
+def _allow_nothing(section: dict[str, Any]) -> None:
+    """Let every key that may be left out stand there without a value."""
+    for key, value in section.get("properties", {}).items():
+        if key not in section.get("required", ()) and _NOTHING not in _alternatives(value):
+            value["anyOf"].append(dict(_NOTHING))
+
+
+def _alternatives(value: dict[str, Any]) -> list[Any]:
+    """The alternatives of a property, which has them afterwards; what is said about the property itself stays beside them."""
+    if "anyOf" not in value:
+        value["anyOf"] = [{word: value.pop(word) for word in list(value) if word not in ("default", "description", "title")}]
+    found: list[Any] = value["anyOf"]
+    return found
+
+
+def _add_rules(name: str, section: dict[str, Any]) -> None:
+    """What the models check themselves, as far as a schema can say it."""
+    if name in _ONE_OF:
+        texts = ({"required": [key], "properties": {key: {"type": "string"}}} for key in _ONE_OF[name])
+        section["oneOf"] = list(texts)
+    if name.endswith("Tool"):
+        section["properties"]["name"]["pattern"] = "^([A-Za-z0-9_-]{1,64}|.*\\$\\{.+\\}.*)$"
+    if name == "AgentConfig":
+        section["properties"]["name"]["pattern"] = r"\S"
+    if name == "LogsConfig":
+        level = section["properties"]["level"]["anyOf"]
+        level.append({"type": "string", "pattern": f"^({'|'.join(map(_in_any_case, level[0]['enum']))})$"})
+
+
+def _in_any_case(word: str) -> str:
+    return "".join(f"[{letter}{letter.lower()}]" for letter in word)
 
 
 def _resolved(value: dict[str, Any], definitions: dict[str, Any]) -> dict[str, Any]:

@@ -36,6 +36,8 @@ def _value(found: re.Match[str], environ: Mapping[str, str]) -> str:
     if inside is None or not found.group(2):
         raise ValueError("write ${VAR} or ${VAR:-default}, or $${…} if no variable is meant")
     name, default = inside.groups()
+    if default and "${" in default:
+        raise ValueError(f"the default of {name} cannot hold another ${{…}}: write text there, or $${{…}} if no variable is meant")
     value = environ.get(name)
     if value is None and default is None:
         raise ValueError(f"the environment variable {name} is not set: set it, or write ${{{name}:-default}}")

@@ -143,12 +143,17 @@ class _Explanation:
         least = self._context["min_length"]
         return f"needs at least {least} {'entry' if least == 1 else 'entries'}"
 
+    def _string_too_long(self) -> str:
+        return f"must be text of at most {self._context['max_length']:,} characters"
+
     def _missing(self) -> str:
         return f"the key '{self._path[-1]}' is missing"
 
     def _extra_forbidden(self) -> str:
         known = sorted({name for model in self._models if _is_model(model) for name in model.model_fields})
         hint = f"; known here: {', '.join(known)}" if known else ""
+        if (key := str(self._path[-1])) not in known and one_line(key) in known:
+            return "unknown key: there are characters in it that are not shown; type it again"
         return "unknown key" + (nearest(str(self._path[-1]), known) or hint)
 
     def _string_type(self) -> str:
@@ -195,6 +200,7 @@ _WANTED: Final = {
     "int_parsing": "a whole number",
     "int_type": "a whole number",
     "int_from_float": "a whole number",
+    "int_parsing_size": "a whole number of at most 64 bits",
     "float_parsing": "a number",
     "float_type": "a number",
     "finite_number": "a finite number",

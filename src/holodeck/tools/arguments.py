@@ -6,10 +6,12 @@ Every refusal says what was wrong in words for the model, which gets it as the c
 from __future__ import annotations
 
 import json
+import math
 from typing import TYPE_CHECKING, Any, Final
 
 from holodeck.errors import ToolRefused
 from holodeck.lib.validation import exportable, shorten
+from holodeck.tools.fitting import kind_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -18,6 +20,8 @@ __all__ = ["parse_arguments", "refusal"]
 
 _MOST_FAULTS: Final = 5
 _FAULT_CHARS: Final = 300
+_MOST_LEVELS: Final = 100
+_MOST_DIGITS: Final = 1000
 
 
 def parse_arguments(arguments: str | Mapping[str, Any] | None) -> dict[str, Any]:
@@ -25,21 +29,26 @@ def parse_arguments(arguments: str | Mapping[str, Any] | None) -> dict[str, Any]
 
     Args:
         arguments: JSON text, or what it stands for. None and blank text are no arguments: models send both for tools without parameters.
+            A JSON string that holds the JSON of an object is that object: some models encode twice.
 
     Raises:
-        ToolRefused: Not JSON (NaN and infinities are not), or not an object.
+        ToolRefused: Not JSON (NaN and infinities are not), a key that stands twice, nested too deeply, or not an object.
     """
     if arguments is None or (isinstance(arguments, str) and not arguments.strip()):
         return {}
     value = _json_value(arguments)
+    if isinstance(value, str) and value.lstrip().startswith("{"):
+        value = _json_value(value)
     if not isinstance(value, dict):
         raise ToolRefused(f"The arguments must be a JSON object such as {{}}, not {_json_type(value)}.")
+    if not _is_flat_enough(value, _MOST_LEVELS):
+        raise ToolRefused("The arguments are nested too deeply.")
     return value
 
 
 def _json_value(arguments: str | Mapping[str, Any]) -> Any:
     try:
-        value = json.loads(arguments, parse_constant=_no_constant) if isinstance(arguments, str) else dict(arguments)
+        value = _read(arguments) if isinstance(arguments, str) else dict(arguments)
         return json.loads(exportable(json.dumps(value, ensure_ascii=False, allow_nan=False)))
     except RecursionError as exc:
         raise ToolRefused("The arguments are nested too deeply.") from exc
@@ -47,13 +56,48 @@ def _json_value(arguments: str | Mapping[str, Any]) -> Any:
         raise ToolRefused(f"The arguments are not valid JSON: {shorten(exportable(str(exc)), _FAULT_CHARS)}.") from exc
 
 
+def _read(text: str) -> Any:
+    text = text.removeprefix("\ufeff")
+    return json.loads(text, parse_constant=_no_constant, parse_int=_integer, parse_float=_float, object_pairs_hook=_object)
+
+
 def _no_constant(name: str) -> Any:
     raise ValueError(f"{name} is not a JSON value")
 
 
+def _integer(digits: str) -> int:
+    if len(digits) > _MOST_DIGITS:
+        raise ValueError(f"a number has {len(digits):,} digits, and at most {_MOST_DIGITS:,} are taken")
+    return int(digits)
+
+
+def _float(digits: str) -> float:
+    value = float(digits)
+    if math.isinf(value):
+        raise ValueError(f"the number {shorten(digits, 40)} is too large")
+    return value
+
+
+def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    value = dict(pairs)
+    if len(value) < len(pairs):
+        keys = [key for key, _ in pairs]
+        twice = next(key for key in keys if keys.count(key) > 1)
+        raise ValueError(f"the key {json.dumps(shorten(twice, 100))} stands twice")
+    return value
+
+
+def _is_flat_enough(value: Any, levels: int) -> bool:
+    if not isinstance(value, dict | list):
+        return True
+    items = value.values() if isinstance(value, dict) else value
+    return levels > 0 and all(_is_flat_enough(item, levels - 1) for item in items)
+
+
 def _json_type(value: Any) -> str:
-    names = {bool: "a boolean", int: "a number", float: "a number", str: "a string", list: "an array"}
-    return names.get(type(value), "null")
+    kind = kind_of(value)
+    named = {"integer": "a number", "number": "a number", "array": "an array", "object": "an object", "null": "null"}
+    return named.get(kind, f"a {kind}")
 
 
 def refusal(name: str, faults: Iterable[tuple[str, str]], parameters: Iterable[str]) -> ToolRefused:

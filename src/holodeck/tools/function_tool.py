@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import inspect
 import json
+from collections.abc import AsyncIterator
 from typing import TYPE_CHECKING, Any
 
 from pydantic import ValidationError
@@ -12,8 +13,9 @@ from pydantic import ValidationError
 from holodeck.lib.validation import exportable
 from holodeck.models.tool_execution import ToolSpec
 from holodeck.tools.arguments import refusal
+from holodeck.tools.fitting import fitted, stray_booleans
 from holodeck.tools.parameters import Parameters, names_of
-from holodeck.tools.results import as_text
+from holodeck.tools.results import as_text, collected
 from holodeck.tools.running import bounded, in_daemon_thread
 from holodeck.tools.signature import Docs, Signature, SignatureError, faults_of
 
@@ -56,6 +58,7 @@ class PythonTool:
         docs = Docs.of(self._function)
         self._parameters = None if written is None else _fitting(written, self._signature, place.at("parameters"))
         schema = self._parameters.schema if self._parameters else self._signature.schema(docs)
+        self._offered = {} if self._parameters else schema
         self.spec = ToolSpec(name=config.name, description=exportable(config.description or docs.description), parameters=schema)
 
     async def call(self, arguments: dict[str, Any], context: CallContext) -> str:  # noqa: ARG002 - functions do not ask models
@@ -69,25 +72,28 @@ class PythonTool:
         if self._parameters:
             arguments = self._parameters.complete(self.spec.name, arguments)
             rest = {name: value for name, value in arguments.items() if name not in self._signature.names}  # for **kwargs, as they are
-        annotated = {name: value for name, value in arguments.items() if name not in rest}
+        annotated = {name: value for name, value in fitted(arguments, self._offered).items() if name not in rest}
+        return self._converted(annotated) | rest
+
+    def _converted(self, arguments: dict[str, Any]) -> dict[str, Any]:
+        if strays := stray_booleans(arguments, self._offered):
+            raise refusal(self.spec.name, strays, names_of(self.spec.parameters))
         try:
-            return self._signature.convert(json.dumps(annotated)) | rest
+            return self._signature.convert(json.dumps(arguments))
         except ValidationError as exc:
-            raise refusal(self.spec.name, faults_of(exc), names_of(self.spec.parameters)) from exc
+            raise refusal(self.spec.name, faults_of(exc, arguments), names_of(self.spec.parameters)) from exc
 
     async def _run(self, call: Callable[[], Any]) -> str:
         value = call() if self._asynchronous else await in_daemon_thread(functools.partial(_value, call))
-        if inspect.isawaitable(value):
+        while inspect.isawaitable(value):
             value = await value
-        if inspect.isasyncgen(value):
-            value = [item async for item in value]
-        return as_text(value)
+        return as_text(await collected(value) if isinstance(value, AsyncIterator) else value)
 
 
 def _value(call: Callable[[], Any]) -> Any:
     """What the call returns, written as text here in the thread unless it is still to be awaited."""
     value = call()
-    return value if inspect.isawaitable(value) or inspect.isasyncgen(value) else as_text(value)
+    return value if inspect.isawaitable(value) or isinstance(value, AsyncIterator) else as_text(value)
 
 
 def _is_asynchronous(function: Any) -> bool:

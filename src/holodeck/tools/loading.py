@@ -16,23 +16,29 @@ import contextlib
 import importlib
 import importlib.machinery
 import importlib.util
+import inspect
 import itertools
 import os
 import sys
 import threading
 import traceback
+from asyncio import CancelledError
 from collections import Counter
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
+
+from holodeck.lib.problems import one_line
+from holodeck.tools.results import failure
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
-    from pathlib import Path
     from types import ModuleType
 
     from holodeck.tools.tool import Place
 
 __all__ = ["Loader"]
 
+_REASON_CHARS: Final = 500
 _numbers: Final = itertools.count(1)
 _lock: Final = threading.RLock()
 _entries: Final[Counter[str]] = Counter()
@@ -60,7 +66,7 @@ class Loader:
         Raises:
             AgentFileError: The file cannot be read or does not import, or has no such callable.
         """
-        path = (self._directory / file).resolve()
+        path = Path(os.path.realpath(self._directory / file))  # resolve() raises where links lead in a circle
         if path not in self._files:
             self._files[path] = self._load(path, str(file), place.at("file"))
         return _callable_in(self._files[path], function, str(file), place.at("function"))
@@ -73,6 +79,8 @@ class Loader:
         """
         module_name, _, attribute = name.partition(":")
         place = place.at("function")
+        if not all(part.isidentifier() for part in [*module_name.split("."), *attribute.split(".")]):
+            raise place.error(f"{one_line(name)!r} names nothing: write module:name, or 'file' and a name")
         with self._importing(self._directory), _explained(f"module {module_name}", None, place):
             module = importlib.import_module(module_name)
         return _callable_in(module, attribute, f"module {module_name}", place)
@@ -181,7 +189,7 @@ def _check_readable(path: Path, shown: str, directory: Path, place: Place) -> No
 def _explained(shown: str, path: Path | None, place: Place) -> Iterator[None]:
     try:
         yield
-    except (Exception, SystemExit) as exc:
+    except (Exception, SystemExit, GeneratorExit, CancelledError) as exc:  # nobody but the file itself raises the latter here
         line = _line_in(exc, path)
         where = f"{shown}, line {line}," if line else shown
         raise place.error(f"{where} cannot be imported: {_reason(exc)}") from exc
@@ -190,8 +198,11 @@ def _explained(shown: str, path: Path | None, place: Place) -> Iterator[None]:
 def _reason(exc: BaseException) -> str:
     if isinstance(exc, SystemExit):
         return "it ends the program (sys.exit): put that under if __name__ == '__main__'"
-    said = exc.msg if isinstance(exc, SyntaxError) else str(exc)
-    return f"{type(exc).__name__}: {said}" if said else type(exc).__name__
+    if isinstance(exc, ImportError) and "relative import" in str(exc):
+        return "it is no part of a package: write 'import name' instead of 'from . import name', neighbours are found by their names"
+    if isinstance(exc, SyntaxError):
+        return f"{type(exc).__name__}: {one_line(str(exc.msg), _REASON_CHARS)}"
+    return one_line(failure(exc).message, _REASON_CHARS)
 
 
 def _line_in(exc: BaseException, path: Path | None) -> int | None:
@@ -205,14 +216,26 @@ def _line_in(exc: BaseException, path: Path | None) -> int | None:
 
 def _callable_in(module: ModuleType, name: str, shown: str, place: Place) -> Callable[..., Any]:
     found: Any = module
+    owner: Any = None
     for part in name.split("."):
+        owner = found
         try:
-            found = getattr(found, part)
+            found = getattr(owner, part)
         except AttributeError:
             raise place.error(f"{shown} has no {name!r}; it has: {_offer(module)}") from None
+        except Exception as exc:  # a property's, or the module's own __getattr__
+            raise place.error(f"{name!r} cannot be had from {shown}: {one_line(failure(exc).message, _REASON_CHARS)}") from exc
     if not callable(found):
-        raise place.error(f"{name!r} in {shown} cannot be called: it is a {type(found).__name__}")
+        raise place.error(f"{name!r} in {shown} cannot be called: it is of type {type(found).__name__}")
+    if inspect.isclass(owner) and _wants_self(found):
+        raise place.error(
+            f"{name!r} in {shown} is a method and has no object here: name that of an instance, e.g. tools = {owner.__name__}()"
+        )
     return found  # type: ignore[no-any-return] # callable() is all that is known of it
+
+
+def _wants_self(function: Any) -> bool:
+    return inspect.isfunction(function) and function.__code__.co_varnames[: function.__code__.co_argcount][:1] == ("self",)
 
 
 def _offer(module: ModuleType) -> str:

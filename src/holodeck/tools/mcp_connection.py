@@ -24,6 +24,8 @@ _MAX_PAGES: Final = 1000
 _CLOSE: Final = 1.8
 """Seconds that closing may take, unless the server leaves before."""
 _NOTIFY: Final = 1.0
+_CLOSED: Final = "Connection closed"
+"""What the ``mcp`` package says to those who wait when a session ends."""
 
 
 class ServerGoneError(Exception):
@@ -54,6 +56,8 @@ class Connection:
 
     Attributes:
         tools: The server's tools, after :meth:`open`.
+        is_expired: The server has forgotten the session; set by those who find out. Calls that wait may still be answered.
+        waiting: How many calls wait for their answer.
     """
 
     def __init__(self, transport: Transport) -> None:
@@ -64,11 +68,13 @@ class Connection:
         self._late: set[asyncio.Task[None]] = set()
         self._task: asyncio.Task[None] | None = None
         self.tools: list[Tool] = []
+        self.is_expired = False
+        self.waiting = 0
 
     @property
     def alive(self) -> bool:
         """The session is open, as far as known."""
-        return self._ready.done() and not self._ended.done()
+        return self._ready.done() and not self._ended.done() and not self.is_expired
 
     async def open(self) -> None:
         """Starts the server and lists its tools; without a limit of its own.
@@ -110,18 +116,20 @@ class Connection:
             ServerGoneError: The server is, or went away meanwhile.
             mcp.McpError: The server answered with an error.
         """
-        if not self.alive:
+        if not self._ready.done() or self._ended.done():
             raise ServerGoneError(self._ended.result() if self._ended.done() else "is not open")
         session = self._ready.result()
         numbers: list[int] = []
         request = asyncio.create_task(_request(session, tool, arguments, meta, numbers))
         request.add_done_callback(lambda done: done.cancelled() or done.exception())  # seen, also when nobody waits any more
+        self.waiting += 1
         try:
             await asyncio.wait((request, self._ended), return_when=asyncio.FIRST_COMPLETED)
         except asyncio.CancelledError:
             self._tell_cancelled(session, numbers)
             raise
         finally:
+            self.waiting -= 1
             answered = request.done()
             request.cancel()
         if not answered:
@@ -139,7 +147,7 @@ class Connection:
         except (anyio.ClosedResourceError, anyio.BrokenResourceError) as exc:
             raise await self._lost() from exc
         except McpError as exc:
-            if exc.error.code == CONNECTION_CLOSED:
+            if exc.error.code == CONNECTION_CLOSED and exc.error.message == _CLOSED:  # servers use the code for errors of their own
                 raise await self._lost() from exc
             raise
 
@@ -192,9 +200,9 @@ async def _handshake(session: ClientSession) -> list[Tool]:
         return []
     page = await session.list_tools()
     tools = list(page.tools)
-    for _ in range(_MAX_PAGES):
-        if not page.nextCursor:
-            break
+    seen: set[str] = set()
+    while page.nextCursor and page.nextCursor not in seen and len(seen) < _MAX_PAGES:
+        seen.add(page.nextCursor)
         page = await session.list_tools(params=PaginatedRequestParams(cursor=page.nextCursor))
         tools += page.tools
     return tools

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import re
 from typing import TYPE_CHECKING, Any, Final
 
@@ -14,7 +15,9 @@ if TYPE_CHECKING:
 
     from mcp.types import CallToolResult
 
-__all__ = ["may_be_offered_as", "offered_name", "result_text"]
+    from holodeck.tools.schema import SchemaCheck
+
+__all__ = ["may_be_offered_as", "offered_name", "result_text", "usable_schema"]
 
 _MAX_NAME: Final = 64
 _UNCUT: Final = _MAX_NAME - 7
@@ -39,6 +42,25 @@ def offered_name(server: str, tool: str, taken: Container[str]) -> str:
 def may_be_offered_as(server: str, name: str) -> bool:
     """Whether ``name`` may be what a tool of ``server`` is offered as; for those who cannot ask the server."""
     return name.startswith(f"{server}-"[:_UNCUT])
+
+
+def usable_schema(schema: dict[str, Any]) -> tuple[dict[str, Any], SchemaCheck | None]:
+    """What a model is offered of a server's schema, and what checks arguments.
+
+    Where the server's is no schema, or not about objects, any object is offered: with it a provider would refuse all requests of the agent.
+    """
+    from holodeck.tools.schema import SchemaCheck, UnusableSchemaError  # noqa: PLC0415 - see there
+
+    try:
+        schema = json.loads(json.dumps({"type": "object"} | schema, allow_nan=False))
+        if schema["type"] != "object":
+            raise UnusableSchemaError("type", "is not object")
+        check = SchemaCheck(schema, is_foreign=True)
+    except UnusableSchemaError as exc:
+        return (schema if exc.is_valid else {"type": "object"}), None
+    except (ValueError, RecursionError):
+        return {"type": "object"}, None
+    return schema, check
 
 
 def result_text(result: CallToolResult) -> str:

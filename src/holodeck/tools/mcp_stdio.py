@@ -15,6 +15,7 @@ from collections import deque
 from typing import TYPE_CHECKING, Any, Final
 
 from holodeck.lib.validation import shorten, terminal_safe
+from holodeck.tools.mcp_message import read_message
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Mapping, Sequence
@@ -27,6 +28,7 @@ __all__ = ["Child", "run_child"]
 
 _MAX_LINE: Final = 64 * 2**20
 """Longest message of a server in bytes."""
+_MAX_NOISE: Final = 2**12
 _KEPT_LINES: Final = 20
 _LINE_CHARS: Final = 300
 _GRACE: Final = (1.0, 0.4, 0.3)
@@ -88,18 +90,19 @@ class Child:
     async def read_stdout(self, stream: MemoryObjectSendStream[SessionMessage | Exception]) -> None:
         """Passes each message of the server on; lines that are not MCP are left out."""
         from mcp.shared.message import SessionMessage  # noqa: PLC0415 - 0.3 s that an agent without MCP need not pay
-        from mcp.types import JSONRPCMessage  # noqa: PLC0415 - as above
 
         assert self._process.stdout is not None
         async with stream:
-            with contextlib.suppress(ValueError):  # a line over _MAX_LINE
+            try:
                 async for line in self._process.stdout:
                     try:
-                        message = JSONRPCMessage.model_validate_json(line.decode("utf-8", "replace"))
+                        message = read_message(line)
                     except ValueError:
-                        self.noise = _one_line(line) or self.noise
+                        self.noise = _one_line(line[-_MAX_NOISE:]) or self.noise
                         continue
                     await stream.send(SessionMessage(message))
+            except ValueError:  # asyncio's, for a line over its limit
+                self.end(f"wrote a message of more than {_MAX_LINE // 2**20} MiB")
 
     async def write_stdin(self, stream: MemoryObjectReceiveStream[SessionMessage]) -> None:
         """Writes each message for the server, until the server stops reading."""
@@ -107,9 +110,12 @@ class Child:
         async with stream:
             async for message in stream:
                 line = message.message.model_dump_json(by_alias=True, exclude_none=True)
-                with contextlib.suppress(ConnectionError):  # watch() tells why
+                try:
                     self._process.stdin.write(line.encode("utf-8", "replace") + b"\n")
                     await self._process.stdin.drain()
+                except ConnectionError:
+                    await asyncio.wait({self.ended}, timeout=2 * _DRAIN)  # watch() knows why, if the process has ended
+                    self.end("does not read its input any more")
 
     async def stop(self) -> None:
         """Closes stdin, then SIGTERM, then SIGKILL, each to the server's whole process group; returns when all of it is gone."""

@@ -19,12 +19,16 @@ import shutil
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from pydantic import ValidationError
+
 from holodeck.errors import ToolError, ToolRefused
-from holodeck.lib.validation import exportable, shorten, terminal_safe
+from holodeck.lib.validation import MAX_TOOL_CHARS, exportable, shorten, terminal_safe
 from holodeck.models.tool_execution import ToolSpec
 from holodeck.tools.arguments import refusal
+from holodeck.tools.fitting import fitted
 from holodeck.tools.mcp_connection import Connection, Link, ServerGoneError
-from holodeck.tools.mcp_content import offered_name, result_text
+from holodeck.tools.mcp_content import offered_name, result_text, usable_schema
+from holodeck.tools.mcp_message import DIED, FAULT, NOT_MCP, fault_type
 from holodeck.tools.mcp_stdio import Child, run_child
 from holodeck.tools.parameters import names_of
 from holodeck.tools.running import bounded, in_daemon_thread
@@ -40,7 +44,6 @@ if TYPE_CHECKING:
 
 __all__ = ["McpServer", "McpServerTool"]
 
-_DIED: Final = "mcp_server_died"
 _REASON_CHARS: Final = 300
 _HEADER_NAME: Final = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 _HEADER_VALUE: Final = re.compile(r"[\t\x20-\x7e]*")
@@ -75,8 +78,10 @@ class McpServer:
         self._on_progress = on_progress or (lambda _: None)
         self._program = _program(config, self._directory, self._place) if config.command else ""
         _check_http(config, place)
+        _check_words(config, place)
         self._connection: Connection | None = None
         self._child: Child | None = None
+        self._expired: set[Connection] = set()
         self._starting = asyncio.Lock()
         self._closed = False
         self.tools: list[McpServerTool] = []
@@ -100,8 +105,9 @@ class McpServer:
     async def close(self) -> None:
         """Stops the server within 2 s."""
         self._closed = True
-        if self._connection is not None:
-            await self._connection.close()
+        connections = self._expired | ({self._connection} if self._connection else set())
+        await asyncio.gather(*(connection.close() for connection in connections))
+        self._expired.clear()
 
     async def call(self, tool: str, arguments: dict[str, Any], context: CallContext) -> str:
         """The result of the server's tool ``tool`` as text; see :class:`holodeck.tools.tool.Tool` for what is raised."""
@@ -122,22 +128,31 @@ class McpServer:
             raise self._died(self._reason(exc)) from exc
         except McpError as exc:
             error = self._error(exc)
-            if isinstance(error, _SessionLostError):
-                connection.mark_gone("has forgotten the session")
+            connection.is_expired = connection.is_expired or isinstance(error, _SessionLostError)
             raise error from exc
+        except (ValidationError, RuntimeError) as exc:  # the answer is not MCP, or does not fit the server's own output schema
+            raise ToolError(f"MCP server {self.config.name!r} {self._reason(exc)}", error_type=NOT_MCP) from exc
+        finally:
+            if connection.is_expired and not connection.waiting:
+                self._expired.discard(connection)
+                await connection.close()
 
     async def _connected(self) -> Connection:
         async with self._starting:
-            if self._closed or self._connection is None:
+            connection = self._connection
+            if self._closed or connection is None:
                 raise self._died("is not running: the toolbox is not open")
-            if not self._connection.alive:
-                self._on_progress(f"starting MCP server {self.config.name} again")
-                await self._connection.close()
-                try:
-                    return await self._start()
-                except ServerGoneError as exc:
-                    raise self._died(str(exc)) from exc
-            return self._connection
+            if connection.alive:
+                return connection
+            self._on_progress(f"starting MCP server {self.config.name} again")
+            if connection.waiting and connection.is_expired:  # what was asked there may still be answered
+                self._expired.add(connection)
+            else:
+                await connection.close()
+            try:
+                return await self._start()
+            except ServerGoneError as exc:
+                raise self._died(str(exc)) from exc
 
     async def _start(self) -> Connection:
         """A new session; raises ServerGoneError with a reason for people."""
@@ -185,12 +200,13 @@ class McpServer:
         offered: dict[str, McpServerTool] = {}
         for tool in {tool.name: tool for tool in tools}.values():
             name = offered_name(self.config.name, tool.name, offered)
-            spec = ToolSpec(name=name, description=exportable(tool.description or ""), parameters=tool.inputSchema, type="extension")
-            offered[name] = McpServerTool(self, tool.name, spec)
+            schema, check = usable_schema(tool.inputSchema)
+            spec = ToolSpec(name=name, description=exportable(tool.description or ""), parameters=schema, type="extension")
+            offered[name] = McpServerTool(self, tool.name, spec, check)
         return list(offered.values())
 
     def _died(self, reason: str) -> ToolError:
-        return ToolError(f"MCP server {self.config.name!r} {reason}", error_type=_DIED)
+        return ToolError(f"MCP server {self.config.name!r} {reason}", error_type=DIED)
 
     def _reason(self, exc: Exception) -> str:
         """Why a server is not there, in a line, with the last words of a child."""
@@ -204,16 +220,13 @@ class McpServer:
         """What a JSON-RPC error (an ``McpError``) means."""
         from mcp.types import INVALID_PARAMS  # noqa: PLC0415 - loaded already, if a server runs
 
-        from holodeck.tools.mcp_http import HTTP_FAULT  # noqa: PLC0415 - imports httpx
-
         message = exportable(exc.error.message)
         if exc.error.code == INVALID_PARAMS:
-            return ToolRefused(message)
-        if exc.error.code != HTTP_FAULT:
-            return ToolError(message)
-        status = (exc.error.data or {}).get("status")
-        kind = _SessionLostError if status == 404 else ToolError
-        return kind(f"MCP server {self.config.name!r} {message}", error_type=str(status) if status else _DIED)
+            return ToolRefused(shorten(message, MAX_TOOL_CHARS))
+        if exc.error.code != FAULT or (kind := fault_type(exc.error.data)) is None:
+            return ToolError(shorten(message, MAX_TOOL_CHARS) or f"MCP server {self.config.name!r} refused the call without a reason")
+        lost = kind == "404" and self.config.transport == "http"
+        return (_SessionLostError if lost else ToolError)(f"MCP server {self.config.name!r} {message}", error_type=kind)
 
 
 class McpServerTool:
@@ -222,12 +235,12 @@ class McpServerTool:
     Arguments are checked here against the server's schema, if that is a valid one, and by the server in any case.
     """
 
-    def __init__(self, server: McpServer, name: str, spec: ToolSpec) -> None:
-        self._server, self._name, self.spec = server, name, spec
-        self._check = _check_of(spec.parameters)
+    def __init__(self, server: McpServer, name: str, spec: ToolSpec, check: SchemaCheck | None) -> None:
+        self._server, self._name, self.spec, self._check = server, name, spec, check
 
     async def call(self, arguments: dict[str, Any], context: CallContext) -> str:
         """See :class:`holodeck.tools.tool.Tool`."""
+        arguments = fitted(arguments, self.spec.parameters)
         if self._check and (faults := self._check.faults(arguments)):
             raise refusal(self.spec.name, faults, names_of(self.spec.parameters))
         return await bounded(self._server.call(self._name, arguments, context), self._server.config.timeout, self.spec.name)
@@ -237,28 +250,27 @@ def _import_mcp() -> None:
     importlib.import_module("mcp.client.streamable_http")  # and with it all that is used of mcp
 
 
-def _check_of(schema: dict[str, Any]) -> SchemaCheck | None:
-    from holodeck.tools.schema import SchemaCheck, UnusableSchemaError  # noqa: PLC0415 - see there
-
-    try:
-        return SchemaCheck(schema)
-    except UnusableSchemaError:
-        return None
-
-
 def _reason(exc: Exception, timeout: float) -> str:
-    from mcp import McpError  # noqa: PLC0415 - loaded already, if a server was started
-
-    from holodeck.tools.mcp_http import HTTP_FAULT  # noqa: PLC0415 - imports httpx
-
     if isinstance(exc, ServerGoneError):
         return str(exc)
-    if isinstance(exc, McpError):
-        return exc.error.message if exc.error.code == HTTP_FAULT else f"refused the handshake: {exc.error.message}"
     if isinstance(exc, TimeoutError):
         return f"did not finish its handshake within {timeout:g} s"
     if isinstance(exc, OSError):
         return f"cannot be started: {exc.strerror or exc}"
+    return _reason_of_answer(exc)
+
+
+def _reason_of_answer(exc: Exception) -> str:
+    from mcp import McpError  # noqa: PLC0415 - loaded already, if a server was started
+
+    if isinstance(exc, McpError):
+        is_ours = exc.error.code == FAULT and fault_type(exc.error.data) is not None
+        return exc.error.message if is_ours else f"refused the handshake: {exc.error.message}"
+    if isinstance(exc, ValidationError):
+        first = exc.errors(include_url=False)[0]
+        return f"gave an answer that is not MCP: {'.'.join(map(str, first['loc']))}: {first['msg']}"
+    if isinstance(exc, RuntimeError) and "protocol version" not in str(exc):  # the library appends whole schemas and values
+        return "gave an answer that does not fit the output schema it declares"
     return f"cannot be used: {type(exc).__name__}: {exc}"
 
 
@@ -268,6 +280,8 @@ def _program(config: McpTool, directory: Path, place: Place) -> str:
     own = directory / Path(command).expanduser()
     if own.is_file() and os.access(own, os.X_OK):
         return str(own)
+    if os.sep in command and own.is_dir():
+        raise place.error(f"{command} is a directory: name a program")
     if os.sep in command:
         raise place.error(
             f"{command} is not executable: chmod +x it" if own.is_file() else f"{command} does not exist (looked in {directory})"
@@ -281,3 +295,13 @@ def _check_http(config: McpTool, place: Place) -> None:
     for name, value in config.headers.items():
         if not (_HEADER_NAME.fullmatch(name) and _HEADER_VALUE.fullmatch(value)):
             raise place.at(f"headers.{name}").error("cannot be sent: a header has a plain name, and printable ASCII as its value")
+
+
+def _check_words(config: McpTool, place: Place) -> None:
+    """What no process can be given."""
+    for index, word in enumerate(config.args):
+        if "\0" in word:
+            raise place.at(f"args[{index}]").error("has a NUL character in it: remove it")
+    for name, value in config.env.items():
+        if not name or "=" in name or "\0" in name + value:
+            raise place.at(f"env.{name}").error("cannot be set: a variable has a name without '=', and no NUL character in name or value")

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from holodeck.lib.validation import exportable
 from holodeck.tools.arguments import refusal
+from holodeck.tools.fitting import fitted
 
 if TYPE_CHECKING:
     from holodeck.errors import AgentFileError
@@ -61,8 +62,8 @@ class Parameters:
 
     def _check_defaults(self) -> None:
         for where, what in self._check.faults(self.defaults):
-            if where:  # missing arguments are no fault of the defaults
-                raise self.place_of(where).error(f"the default does not fit: {what}")
+            if (name := where.partition(".")[0]) in self.defaults:  # missing arguments are no fault of the defaults
+                raise self.place_of(name).error(f"the default does not fit: {where}: {what}")
 
     def require(self, names: list[str]) -> None:
         """Makes ``names`` required, if the file does not say so already."""
@@ -70,12 +71,12 @@ class Parameters:
         required.extend(name for name in names if name not in required)
 
     def complete(self, tool: str, arguments: dict[str, Any]) -> dict[str, Any]:
-        """``arguments`` with the defaults filled in.
+        """``arguments`` in the types of the schema (see :func:`holodeck.tools.fitting.fitted`), with the defaults filled in.
 
         Raises:
             ToolRefused: They do not fit the schema.
         """
-        whole = self.defaults | arguments
+        whole = self.defaults | fitted(arguments, self.schema)
         if faults := self._check.faults(whole):
             raise refusal(tool, faults, names_of(self.schema))
         return whole

@@ -2,23 +2,39 @@
 
 from __future__ import annotations
 
+import io
+import itertools
 import json
-from typing import Any
+from collections.abc import AsyncIterator, Iterable, Iterator, Mapping, Sequence, ValuesView
+from collections.abc import Set as AbstractSet
+from types import GeneratorType
+from typing import Any, Final
 
 from pydantic_core import to_json
 
 from holodeck.errors import ToolError
-from holodeck.lib.validation import exportable
+from holodeck.lib.validation import MAX_TOOL_CHARS, exportable, shorten, terminal_safe
 
-__all__ = ["as_text", "failure"]
+__all__ = ["as_text", "collected", "failure"]
+
+MAX_ITEMS: Final = 100_000
+"""Most items that a tool may yield."""
+_TYPE_CHARS: Final = 100
 
 
 def as_text(value: Any) -> str:
     """A tool's result as the model gets it; always text that UTF-8 can carry.
 
     Text stays as it is, None is the empty text, bytes are read as UTF-8 with replacement, everything else becomes JSON: pydantic models,
-    dataclasses, dates, sets, enums and so on, NaN and infinities as strings, and anything that JSON has no form for as its ``str()``.
+    dataclasses, dates, collections and so on, NaN and infinities as strings, and anything that JSON has no form for as its ``str()``.
+    An iterator is read to its end.
+
+    Raises:
+        ToolError: There is no end to it, or a generator that is part of the value failed.
+        Exception: Whatever an iterator raises.
     """
+    if isinstance(value, Iterator) and not isinstance(value, io.IOBase):
+        value = _read(value)
     if value is None:
         return ""
     if isinstance(value, str):
@@ -28,25 +44,56 @@ def as_text(value: Any) -> str:
     return _as_json(value)
 
 
+async def collected(items: AsyncIterator[Any]) -> list[Any]:
+    """What an asynchronous tool yields.
+
+    Raises:
+        ToolError: There is no end to it.
+    """
+    found: list[Any] = []
+    async for item in items:
+        found.append(item)
+        if len(found) > MAX_ITEMS:
+            raise _endless()
+    return found
+
+
 def failure(exc: BaseException) -> ToolError:
     """The :class:`~holodeck.errors.ToolError` for an exception that a tool raised; the caller chains ``exc`` as its cause."""
-    name = exportable(type(exc).__name__)
-    text = exportable(_said(exc))
+    name = shorten(" ".join(terminal_safe(type(exc).__name__).split()), _TYPE_CHARS)
+    text = shorten(exportable(_said(exc)), MAX_TOOL_CHARS)
     return ToolError(f"{name}: {text}" if text else name, error_type=name)
+
+
+def _read(items: Iterable[Any]) -> list[Any]:
+    found = list(itertools.islice(items, MAX_ITEMS + 1))
+    if len(found) > MAX_ITEMS:
+        raise _endless()
+    return found
+
+
+def _endless() -> ToolError:
+    return ToolError(f"it yields more than {MAX_ITEMS:,} items: return fewer, or a file's name")
 
 
 def _as_json(value: Any) -> str:
     try:
-        return to_json(value, fallback=_said, inf_nan_mode="strings").decode()
-    except Exception:  # noqa: BLE001 - bytes that are not UTF-8, lone surrogates, circles, hostile objects: the slow way takes them
-        return _as_json_slowly(value)
+        return to_json(value, fallback=_simpler, inf_nan_mode="strings").decode()
+    except Exception as exc:  # noqa: BLE001 - bytes that are not UTF-8, lone surrogates, circles, hostile objects: the slow way takes them
+        return _as_json_slowly(value, exc)
 
 
-def _as_json_slowly(value: Any) -> str:
+def _as_json_slowly(value: Any, reason: Exception) -> str:
     try:
         return exportable(json.dumps(_plain(value), ensure_ascii=False))
+    except _ReadOnceError:
+        raise ToolError(f"the result holds a generator and could not be written: {exportable(_said(reason))}; return a list") from reason
     except (ValueError, RecursionError):
         return exportable(_said(value))
+
+
+class _ReadOnceError(Exception):
+    """A generator that the fast way has read already: what it gave is lost."""
 
 
 def _plain(value: Any) -> Any:
@@ -59,18 +106,31 @@ def _plain(value: Any) -> Any:
         return value
     if isinstance(value, str | bytes | bytearray | memoryview):
         return as_text(value)
+    if isinstance(value, GeneratorType) and value.gi_frame is None:
+        raise _ReadOnceError
     return _plain_leaf(value)
 
 
 def _plain_leaf(value: Any) -> Any:
     try:
-        return json.loads(to_json(value, fallback=_said, inf_nan_mode="strings"))
+        return json.loads(to_json(value, fallback=_simpler, inf_nan_mode="strings"))
     except Exception:  # noqa: BLE001 - one value that cannot be written must not take its neighbours along
         return _said(value)
+
+
+def _simpler(value: Any) -> Any:
+    """A value that JSON has no form for, as one that it has: collections of every kind and arrays as lists, anything else as text."""
+    if hasattr(value, "tolist"):  # NumPy's and its kin, scalars too
+        return value.tolist()
+    if isinstance(value, Mapping):
+        return dict(value)
+    if isinstance(value, Sequence | AbstractSet | ValuesView):
+        return list(value)
+    return _said(value)
 
 
 def _said(value: object) -> str:
     try:
         return str(value)
-    except Exception:  # noqa: BLE001 - a hostile __str__ must not hide what happened
+    except BaseException:  # noqa: BLE001 - a hostile __str__, SystemExit included, must not hide what happened
         return f"<{type(value).__name__}>"

@@ -50,27 +50,38 @@ async def bounded(work: Coroutine[Any, Any, _T], seconds: float, name: str) -> _
         await _abandon(task)
         raise
     if done:
-        return task.result()
+        return _result(task)
     await _abandon(task, ToolTimeout.error_type)
     raise ToolTimeout(f"{name} did not answer within {seconds:g} s")
 
 
 async def _contained(work: Coroutine[Any, Any, _T]) -> _T:
+    own = asyncio.current_task()
     try:
         return await work
-    except (ToolError, GeneratorExit):
+    except (ToolError, asyncio.CancelledError):
         raise
-    except asyncio.CancelledError as exc:
-        if _being_cancelled():
+    except GeneratorExit as exc:
+        if not _runs(own):  # somebody closes this coroutine
             raise
         raise failure(exc) from exc
     except BaseException as exc:
         raise failure(exc) from exc
 
 
-def _being_cancelled() -> bool:
-    task = asyncio.current_task()
-    return task is not None and task.cancelling() > 0
+def _runs(task: asyncio.Task[Any] | None) -> bool:
+    try:
+        return asyncio.current_task() is task
+    except RuntimeError:  # no loop runs
+        return False
+
+
+def _result(task: asyncio.Task[_T]) -> _T:
+    """What a task came to that nobody has cancelled but the tool itself, if anyone."""
+    try:
+        return task.result()
+    except asyncio.CancelledError as exc:
+        raise failure(exc) from exc
 
 
 async def _abandon(task: asyncio.Task[Any], reason: str | None = None) -> None:
