@@ -274,3 +274,23 @@ def test_importing_and_loading_stays_light(write: Write) -> None:
     )
     done = subprocess.run([sys.executable, "-c", code, str(write(""))], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
+
+
+@pytest.mark.parametrize(
+    ("text", "key", "words"),
+    [
+        ('"desc\\u202eription": x\n', "description", "there are characters in it that are not shown"),
+        ('"tools\\e[2J": []\n', "tools", "there are characters in it that are not shown"),
+        ("max_rounds: 1e30\n", "max_rounds", "must be a whole number of at most 64 bits"),
+    ],
+)
+def test_messages_in_our_words(write: Write, text: str, key: str, words: str) -> None:
+    """A key that only looks right is told apart from the right one, and no message is a library's."""
+    error = refused(write(text))
+    assert (error.key, words in error.message) == (key, True)
+
+
+def test_a_name_has_a_limit(write: Write) -> None:
+    """It stands in the names of spans."""
+    path = write("", head=f"name: {'x' * 201}\nmodel: {{provider: scripted, script: s.yaml}}\n")
+    assert "must be text of at most 200 characters" in refused(path).message

@@ -7,6 +7,7 @@ import pytest
 
 from holodeck.config import load_agent_config
 from holodeck.config.ignored import IGNORED_KEYS
+from holodeck.errors import AgentFileError
 
 Write = Callable[..., Path]
 
@@ -69,3 +70,11 @@ def test_mcp_keys_are_not_known_elsewhere(write: Write) -> None:
     path = write("tools:\n  - {name: a, type: function, file: tools.py, function: lookup, env_file: x}\n")
     with pytest.raises(Exception, match=r"tools\[0\]\.env_file: unknown key"):
         load_agent_config(path, {})
+
+
+@pytest.mark.parametrize("key", ["instuctions", "author_"])
+def test_an_unknown_key_without_a_value_is_unknown(key: str, write: Write) -> None:
+    """A key with nothing behind it is left out only where it is one."""
+    with pytest.raises(AgentFileError, match="unknown key"):
+        load_agent_config(write(f"{key}:\n"), {})
+    assert load_agent_config(write("instructions:\nauthor:\n"), {}).warnings == ()

@@ -1,11 +1,16 @@
 from __future__ import annotations
 
+import json
+import os
+from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from holodeck.config import agent_schema
+from holodeck.config import agent_schema, load_agent_config
 from holodeck.config.ignored import IGNORED_KEYS
+from holodeck.errors import ConfigError
 from holodeck.lib.strict_yaml import parse_yaml
 
 jsonschema = pytest.importorskip("jsonschema")
@@ -94,3 +99,53 @@ def test_ignored_keys_are_marked() -> None:
     for group in IGNORED_KEYS:
         for key in group.keys:
             assert found[group.model]["properties"][key]["deprecated"] is True
+
+
+def places(value: Any, path: tuple[str | int, ...] = ()) -> Iterator[tuple[str | int, ...]]:
+    """Every place in a document, but the document itself."""
+    for part, item in value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ():
+        yield (*path, part)
+        yield from places(item, (*path, part))
+
+
+def changed(document: dict[str, Any], path: tuple[str | int, ...], value: Any) -> dict[str, Any]:
+    """A copy of ``document`` with ``value`` at ``path``."""
+    copy = json.loads(json.dumps(document))
+    section = copy
+    for part in path[:-1]:
+        section = section[part]
+    section[path[-1]] = value
+    return copy
+
+
+VALUES = (None, True, "", "x", 0, 5, -1, 0.5, 2**63, [], [None], {}, {"a": None}, {"a": "b"}, "${N}", "${ON}", "true", "5", "0.5", "info")
+
+
+def test_what_loads_is_never_marked(tmp_path: Path) -> None:
+    """Whatever stands at any key: if the loader takes it, the editor does not complain."""
+    (tmp_path / "t.py").write_text("def f(): ...", encoding="utf-8")
+    environ = {"N": "5", "K": "k", "T": "5", "P": "ollama", "ON": "true", "PATH": os.environ["PATH"]}
+    base = parse_yaml(FULL.replace("npx", "ls"), "a.yaml").data
+    schema = jsonschema.Draft202012Validator(agent_schema())
+    path, loaded, marked = tmp_path / "a.yaml", 0, []
+    for place in list(places(base)):
+        for value in VALUES:
+            path.write_text(json.dumps(document := changed(base, place, value)), encoding="utf-8")
+            try:
+                load_agent_config(path, environ)
+            except ConfigError:
+                continue
+            loaded += 1
+            marked += [] if schema.is_valid(document) else [(place, value)]
+    assert loaded > 200
+    assert marked == []
+
+
+@pytest.mark.parametrize(
+    "change",
+    [("name: a,", "name: a b,"), ("{inline: hi}", "{}"), ("{inline: hi}", "{inline: hi, file: f}"), ("template: t,", ""),
+     ("name: support", "name: ' '"), ("max_tokens: \"${N}\"", "max_tokens: 9223372036854775808"), ("enabled: true", "enabled: maybe")],
+)  # fmt: skip
+def test_rules_of_the_models_are_in_the_schema(change: tuple[str, str]) -> None:
+    """Names that cannot be called, sections that need exactly one of two keys, and numbers over 64 bits are marked."""
+    assert errors(FULL.replace(*change)) != []

@@ -83,3 +83,10 @@ def test_a_secret_number_is_not_shown() -> None:
     with pytest.raises(AgentFileError) as caught:
         substitute(parsed("headers: {x: 123456789123456789123456789}\n"), {})
     assert "123456789" not in str(caught.value)
+
+
+@pytest.mark.parametrize("text", ["${NO:-${A}}", "${A:-${A}}", "${NO:-x${A}y}"])
+def test_a_default_holds_no_reference(text: str) -> None:
+    """It would end at the first brace: that is said, not done."""
+    with pytest.raises(ValueError, match=r"the default of \w+ cannot hold another"):
+        expand(text, {"A": "one"})

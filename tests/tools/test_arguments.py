@@ -52,3 +52,26 @@ def test_refusal_names_faults_and_parameters():
     assert error.message.startswith("The arguments do not fit t: a.0: no\ufffd; xxx")
     assert error.message.endswith("; and 6 more. Parameters: a, b.")
     assert len(error.message) < 500
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ('{"a": 1, "b": {"c": 1, "c": 2}}', 'the key "c" stands twice'),
+        ('{"a": 1' + "0" * 5000 + "}", "a number has 5,001 digits, and at most 1,000 are taken"),
+        ('{"a": 1e999}', "the number 1e999 is too large"),
+        ('{"a": ' + "[" * 150 + "]" * 150 + "}", "nested too deeply"),
+    ],
+)
+def test_refusals_are_in_words_for_a_model(text, words):
+    """What is wrong is said without a word of Python's."""
+    with pytest.raises(ToolRefused) as caught:
+        parse_arguments(text)
+    assert words in caught.value.message
+    assert "sys." not in caught.value.message
+
+
+@pytest.mark.parametrize("text", ['"{\\"a\\": 1}"', '\ufeff{"a": 1}'])
+def test_what_is_plainly_an_object_is_taken(text):
+    """An object that was encoded twice, or begins with a byte order mark, is the object."""
+    assert parse_arguments(text) == {"a": 1}

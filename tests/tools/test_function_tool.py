@@ -166,3 +166,25 @@ def test_a_validator_that_crashes_is_a_failed_call(bench):
     assert bench.call(box, {"n": 1}) == "1"
     with pytest.raises(ToolError, match="ZeroDivisionError"):
         bench.call(box, {"n": 0})
+
+
+def test_a_coroutine_that_returns_one(bench):
+    """What is to be awaited is awaited, however often."""
+    source = "async def inner(): return 1\nasync def f(): return inner()"
+    assert bench.call(bench.function(source)) == "1"
+
+
+def test_an_asynchronous_generator_without_end(bench):
+    """It is stopped, and the call has failed."""
+    source = "async def f():\n    while True:\n        yield 1"
+    with pytest.raises(ToolError, match="more than 100,000 items"):
+        bench.call(bench.function(source))
+
+
+def test_arguments_as_models_send_them(bench):
+    """Null stands for the default, a list may come as text, true is no number; refusals name the key and what it takes."""
+    box = bench.function("def f(n: int = 7, items: list[int] = (), note: str = None): return [n, list(items), note]")
+    assert bench.call(box, '{"n": null, "items": "[1]", "note": null}') == "[7,[1],null]"
+    for arguments, words in (({"n": True}, "n: must be a number, not a boolean"), ({"note": 5}, "note: Input should be a valid string")):
+        with pytest.raises(ToolRefused, match=words):
+            bench.call(box, arguments)

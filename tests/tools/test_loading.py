@@ -144,3 +144,32 @@ def test_modules_that_do_not_load(loader, name, words):
     with pytest.raises(AgentFileError, match=words) as caught:
         loader.from_module(name, PLACE)
     assert caught.value.key == "tools[0].function"
+
+
+@pytest.mark.parametrize(
+    ("source", "name", "words"),
+    [
+        ("class E(Exception):\n    def __str__(self): raise ValueError\nraise E", "f", "line 3, cannot be imported: E: <E>"),
+        ("import asyncio\nraise asyncio.CancelledError", "f", "line 2, cannot be imported: CancelledError"),
+        ("raise GeneratorExit", "f", "line 1, cannot be imported: GeneratorExit"),
+        ("from . import helper", "f", "it is no part of a package: write 'import name'"),
+        ("raise Exception('a\\x1b[2J\\n' * 1000)", "f", "cannot be imported: Exception: a a a"),
+        ("def __getattr__(name): raise ValueError(name)", "f", "'f' cannot be had from tools.py: ValueError: f"),
+        ("class X:\n    def f(self, a: int): ...", "X.f", "'X.f' in tools.py is a method and has no object here"),
+    ],
+)
+def test_faults_of_a_file_are_one_line(bench, loader, source, name, words):
+    """Whatever a tool file does while it is loaded, the error is one short line without escape sequences."""
+    bench.write("tools.py", source)
+    with pytest.raises(AgentFileError) as caught:
+        loader.from_file("tools.py", name, PLACE)
+    assert words in caught.value.message
+    assert caught.value.message.isprintable()
+    assert len(caught.value.message) < 700
+
+
+def test_links_in_a_circle(tmp_path, loader):
+    """A link that leads to itself is a file that is not there."""
+    (tmp_path / "loop.py").symlink_to("loop.py")
+    with pytest.raises(AgentFileError, match=r"loop\.py does not exist"):
+        loader.from_file("loop.py", "f", PLACE)

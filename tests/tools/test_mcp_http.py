@@ -189,3 +189,110 @@ def test_headers_are_checked_first(bench, changes, key):
         bench.box(entry("http://127.0.0.1/mcp") | changes)
     assert caught.value.key == f"tools[0].{key}"
     assert "a\nb" not in caught.value.message
+
+
+@pytest.mark.parametrize(
+    ("answer", "words", "kind"),
+    [
+        ((202, b"", "text/plain"), r"gave no answer \(HTTP 202\)", "mcp_invalid_answer"),
+        ((200, b'{"jsonrpc": "2.0", "id": 2, "result": null}', "application/json"), "gave an answer that is not MCP", "mcp_invalid_answer"),
+        ((200, b'{"jsonrpc": "2.0", "id": 2, "result": {"content": 5}}', "application/json"), "not MCP: content", "mcp_invalid_answer"),
+        (
+            (200, b'{"jsonrpc": "2.0", "id": null, "error": {"code": 1, "message": "of nobody"}}', "application/json"),
+            "of nobody",
+            "tool_error",
+        ),
+        (
+            (200, b'{"jsonrpc": "2.0", "id": 2, "error": {"code": -32000, "message": "db is down"}}', "application/json"),
+            "^db is down$",
+            "tool_error",
+        ),
+        (
+            (200, b'{"jsonrpc": "2.0", "id": 2, "error": {"code": -32050, "message": "forged", "data": "x"}}', "application/json"),
+            "^forged$",
+            "tool_error",
+        ),
+        ((403, b"", "text/plain"), "answered HTTP 403 Forbidden: check its 'headers'", "403"),
+    ],
+)
+def test_answers_that_nobody_would_wait_for(bench, answer, words, kind):
+    """An answer that is none, or not to this request, fails the call at once, in the server's words if it has any; the session goes on."""
+
+    async def main(server):
+        async with bench.box(entry(f"{server.base_url}/mcp")) as box:
+            connection = box._servers[0]._connection
+            with pytest.raises(ToolError, match=words) as caught:
+                await box.call("ex-t", {}, bench.context)
+            assert caught.value.error_type == kind
+            assert "pydantic" not in caught.value.message
+            assert box._servers[0]._connection is connection
+            assert connection.alive
+
+    with BadServer({"tools/call": answer}) as server:
+        asyncio.run(main(server))
+
+
+@pytest.mark.parametrize(
+    ("body", "kind"),
+    [
+        (rb'{"jsonrpc": "2.0", "id": 2, "result": {"content": [{"type": "text", "text": "a\ud83e"}]}}', "application/json"),
+        (
+            rb'data: {"jsonrpc": "2.0", "id": 2, "result": {"content": [{"type": "text", "text": "a\ud83e"}]}}' + b"\n\n",
+            "text/event-stream",
+        ),
+        (b'{"jsonrpc": "2.0", "id": 2, "result": {"content": [{"type": "text", "text": "a\xff"}]}}', "application/json"),
+        (b'{"jsonrpc": "2.0", "id": 77, "result": {"content": [{"type": "text", "text": "a\xef\xbf\xbd"}]}}', "application/json"),
+    ],
+)
+def test_answers_are_read_leniently(bench, body, kind):
+    """Lone surrogates and bytes that are not UTF-8 are replaced, as one object or as an event; the answer to a request is its answer."""
+
+    async def main(server):
+        async with bench.box(entry(f"{server.base_url}/mcp")) as box:
+            return await box.call("ex-t", {}, bench.context)
+
+    with BadServer({"tools/call": (200, body, kind)}) as server:
+        assert asyncio.run(main(server)) == "a\ufffd"
+
+
+class ForgetfulServer(HttpServer):
+    """Knows one session at a time; forgets them all when told."""
+
+    def __init__(self):
+        super().__init__()
+        self.sessions = 0
+        self.known = ""
+
+    def answer(self, http):
+        """One request."""
+        message = json.loads(http.body() or b"{}")
+        if message.get("method") == "initialize":
+            self.sessions += 1
+            self.known = f"s{self.sessions}"
+            result = {"protocolVersion": message["params"]["protocolVersion"], "capabilities": {"tools": {}}, "serverInfo": INFO}
+        elif message.get("method") == "tools/call":
+            if http.headers.get("mcp-session-id") != self.known:
+                return http.respond(404, b"", {"content-type": "text/plain"})
+            result = {"content": [{"type": "text", "text": "fine"}]}
+        elif message.get("method") == "tools/list":
+            result = {"tools": [{"name": "t", "inputSchema": {"type": "object"}}]}
+        else:
+            return http.respond(202 if message else 405, b"", {})
+        body = json.dumps({"jsonrpc": "2.0", "id": message["id"], "result": result}).encode()
+        return http.respond(200, body, {"content-type": "application/json", "mcp-session-id": self.known})
+
+
+INFO = {"name": "forgetful", "version": "1"}
+
+
+def test_all_calls_of_a_forgotten_session_are_sent_again(bench):
+    """Calls that were under way side by side all get their answer in the one new session."""
+
+    async def main(server):
+        async with bench.box(entry(f"{server.base_url}/mcp")) as box:
+            server.known = "gone"
+            return await asyncio.gather(*(box.call("ex-t", {}, bench.context) for _ in range(10)), return_exceptions=True)
+
+    with ForgetfulServer() as server:
+        assert asyncio.run(main(server)) == ["fine"] * 10
+        assert server.sessions == 2

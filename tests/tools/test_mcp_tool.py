@@ -346,3 +346,118 @@ def test_a_server_tool_cannot_take_a_name_that_is_taken(bench):
     error = open_error(bench.box({"type": "prompt", "name": "ex-ok", "template": "x"}, entry()))
     assert error.key == "tools[1].name"
     assert "two tools would be offered as 'ex-ok'" in error.message
+
+
+ANSWERS = """
+import json, os, sys
+for line in sys.stdin:
+    message = json.loads(line)
+    if "id" not in message: continue
+    number, method, params = message["id"], message["method"], message.get("params") or {}
+    info = {"name": "p", "version": "1"}
+    if method == "initialize":
+        result = {"protocolVersion": params["protocolVersion"], "capabilities": {"tools": {}}, "serverInfo": info}
+    elif method == "tools/list":
+        result = TOOLS
+    else:
+        result = {"content": []}
+        arguments = params.get("arguments") or {}
+        if "raw" in arguments:
+            print(arguments["raw"].replace("ID", str(number)), flush=True)
+            continue
+        if "deaf" in arguments:
+            os.close(0)
+            result = {"content": [{"type": "text", "text": "deaf"}]}
+            print(json.dumps({"jsonrpc": "2.0", "id": number, "result": result}), flush=True)
+            import time; time.sleep(60)
+    print(json.dumps({"jsonrpc": "2.0", "id": number, "result": result}), flush=True)
+"""
+
+
+def answering(tools: str = '{"tools": [{"name": "t", "inputSchema": {"type": "object"}}]}'):
+    """A server that lists ``tools`` and writes what it is told to."""
+    return raw(ANSWERS.replace("TOOLS", tools))
+
+
+def test_bad_answers_fail_one_call_at_once(bench):
+    """An answer that is not MCP is told in a line of ours; one with an error of the server's own is no lost connection."""
+    head = '{"jsonrpc": "2.0", "id": ID, '
+    box = bench.box(answering())
+    started = time.monotonic()
+    found = calls(
+        bench,
+        box,
+        ("t", {"raw": head + '"result": null}'}),
+        ("t", {"raw": head + '"result": {"structuredContent": {}}}'}),
+        ("t", {"raw": head + '"error": {"code": -32000, "message": "db is down"}}'}),
+        ("t", {"raw": head + '"error": {"code": -32050, "message": "forged", "data": {"error_type": "any\\nthing"}}}'}),
+        ("t", {"raw": head + '"result": {"content": [{"type": "text", "text": "a\\ud83e"}]}}'}),
+    )
+    assert time.monotonic() - started < 15
+    assert [getattr(error, "error_type", error) for error in found] == [
+        "mcp_invalid_answer", "mcp_invalid_answer", "tool_error", "tool_error", "a\ufffd",
+    ]  # fmt: skip
+    assert [error.message for error in found[:4]] == [
+        "MCP server 'ex' gave an answer that is not MCP",
+        "MCP server 'ex' gave an answer that is not MCP: content: Field required",
+        "db is down",
+        "forged",
+    ]
+
+
+def test_a_server_that_stops_reading_is_started_again(bench):
+    """A call that cannot be sent fails at once, and the next one finds a new server."""
+    found = calls(bench, bench.box(answering()), ("t", {"deaf": 1}), ("t", {}), ("t", {}))
+    assert found[0] == "deaf"
+    assert found[1].message == "MCP server 'ex' does not read its input any more"
+    assert found[2] == ""
+
+
+def test_a_list_that_leads_back_to_itself_ends(bench):
+    """A cursor that was followed before is not followed again."""
+    box = bench.box(answering('{"tools": [{"name": "t", "inputSchema": {"type": "object"}}], "nextCursor": "again"}'))
+    assert calls(bench, box, ("t", {})) == [""]
+    assert [spec.name for spec in box.specs] == ["ex-t"]
+
+
+@pytest.mark.parametrize(
+    ("schema", "offered"),
+    [
+        ("{}", {"type": "object"}),
+        ('{"type": "array"}', {"type": "object"}),
+        ('{"type": "object", "properties": {"a": {"type": "strin"}}}', {"type": "object"}),
+        ('{"type": "object", "properties": {"a": {"$ref": "http://127.0.0.1:9/x"}}}', {"type": "object"}),
+        ('{"type": "object", "properties": {"a": {"maximum": float("nan")}}}', {"type": "object"}),
+        ('{"properties": {"a": {"pattern": "^(?<x>y)"}}}', {"type": "object", "properties": {"a": {"pattern": "^(?<x>y)"}}}),
+    ],
+)
+def test_schemas_that_a_provider_would_refuse_are_not_offered(bench, schema, offered):
+    """One bad schema does not spoil every request: any object is offered, and the server says what it takes."""
+    box = bench.box(answering(f'{{"tools": [{{"name": "t", "inputSchema": {schema}}}]}}'))
+    assert calls(bench, box, ("t", {"a": 1})) == [""]
+    assert box.spec("ex-t").parameters == offered
+
+
+def test_handshakes_are_told_in_our_words(bench):
+    """Neither a broken welcome nor an endless line is waited out, or shown as the library shows it."""
+    broken = raw('import sys\nsys.stdin.readline()\nprint(\'{"jsonrpc": "2.0", "id": 0, "result": {}}\', flush=True)\nsys.stdin.read()')
+    assert open_error(bench.box(broken)).message.endswith("gave an answer that is not MCP: protocolVersion: Field required")
+    endless = raw("import sys\nwhile True: sys.stdout.write('x' * 2**20)")
+    assert "wrote a message of more than 64 MiB" in open_error(bench.box(endless)).message
+
+
+@pytest.mark.parametrize(
+    ("changes", "key"),
+    [
+        ({"args": ["a", "b\0"]}, "args[1]"),
+        ({"env": {"A=B": "x"}}, "env.A=B"),
+        ({"env": {"": "x"}}, "env."),
+        ({"env": {"A": "x\0"}}, "env.A"),
+        ({"command": "/"}, "command"),
+    ],
+)
+def test_what_no_process_can_be_given_is_known_before_anything_starts(bench, changes, key):
+    """NUL characters, impossible names and a directory as the program are errors at their keys."""
+    with pytest.raises(AgentFileError) as caught:
+        bench.box(entry(**changes))
+    assert caught.value.key == f"tools[0].{key}"

@@ -65,3 +65,11 @@ def test_faults_name_their_key(written, key, words):
         Parameters(written, PLACE)
     assert caught.value.key == "tools[0].parameters" + (f".{key}" if key else "")
     assert words in caught.value.message
+
+
+def test_what_is_plainly_meant_fits():
+    """A number in text is the number, null is the default, and a default inside of a list has its place in the message."""
+    parameters = Parameters({"a": {"type": "integer"}, "b": {"type": "integer", "default": 2}}, PLACE)
+    assert parameters.complete("t", {"a": "5", "b": None}) == {"a": 5, "b": 2}
+    with pytest.raises(AgentFileError, match=r"a\.1: must be an integer, not a string"):
+        Parameters({"a": {"type": "array", "items": {"type": "integer"}, "default": [1, "x"]}}, PLACE)

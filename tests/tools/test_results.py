@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import collections
 import datetime as dt
 import decimal
 import enum
+import itertools
 import json
+import types
 from dataclasses import dataclass
 
 import pytest
 from pydantic import BaseModel
 
+from holodeck.errors import ToolError
 from holodeck.tools.results import as_text, failure
 
 
@@ -104,3 +108,60 @@ def test_exceptions_become_tool_errors(exc, message, kind):
     """A failure carries the exception's class as its low-cardinality type."""
     error = failure(exc)
     assert (error.message, error.error_type) == (message, kind)
+
+
+class Leaving:
+    def __str__(self):
+        raise SystemExit(3)
+
+
+def test_a_text_that_ends_the_program_does_not():
+    """A ``__str__`` that raises SystemExit is as good as one that raises anything else."""
+    assert as_text([Leaving(), 1]) == '["<Leaving>",1]'
+    assert failure(ValueError(Leaving())).message == "ValueError: <ValueError>"
+
+
+def test_the_type_of_an_error_is_short_and_plain():
+    """The class's name is on spans: no controls, no lines, no length; the message has a limit, too."""
+    error = failure(type("Bad\n\x1b[31mName" + "x" * 1000, (Exception,), {})("y" * 1_000_000))
+    assert error.error_type.startswith("Bad Namexxx")
+    assert len(error.error_type) <= 100
+    assert len(error.message) < 51_000
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (collections.deque([1]), "[1]"),
+        (range(3), "[0,1,2]"),
+        ({"a": {1: 2}.values()}, '{"a":[2]}'),
+        (types.MappingProxyType({"a": 1}), '{"a":1}'),
+        (map(str, [1]), '["1"]'),
+        ({"a": (n for n in range(2))}, '{"a":[0,1]}'),
+    ],
+)
+def test_collections_of_every_kind_are_lists(value, text):
+    """Whatever holds items is a list of them, and whatever holds keys a mapping."""
+    assert as_text(value) == text
+
+
+def failing():
+    """A generator that breaks off."""
+    yield 1
+    raise ValueError("halfway")
+
+
+def test_a_generator_that_fails_has_failed():
+    """What it gave before is not passed off as the whole result, wherever it stands."""
+    with pytest.raises(ValueError, match="halfway"):
+        as_text(failing())
+    with pytest.raises(ToolError, match="halfway"):
+        as_text({"rows": failing()})
+    with pytest.raises(ToolError, match="return a list"):
+        as_text([(n for n in range(2)), b"\xff"])
+
+
+def test_a_generator_without_end_is_stopped():
+    """It would fill the memory, in a thread that nobody can stop."""
+    with pytest.raises(ToolError, match="more than 100,000 items"):
+        as_text(itertools.count())

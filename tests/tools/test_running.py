@@ -12,7 +12,7 @@ import time
 import pytest
 
 from holodeck.errors import ToolError, ToolTimeout
-from holodeck.tools.running import bounded, in_daemon_thread
+from holodeck.tools.running import _contained, bounded, in_daemon_thread
 
 
 def test_timeout_cancels_and_is_told():
@@ -153,3 +153,45 @@ def test_a_late_coroutine_of_a_function_is_disposed_of():
         await asyncio.sleep(0.05)  # the thread has yet to hand its coroutine over
 
     asyncio.run(main())
+
+
+@pytest.mark.parametrize("exc", [GeneratorExit(), asyncio.CancelledError("own"), SystemExit(3), KeyboardInterrupt(), StopAsyncIteration()])
+def test_whatever_a_coroutine_raises_is_a_failed_call(exc):
+    """Exceptions that end loops and programs are the tool's failure, when the tool raises them."""
+
+    async def fails():
+        raise exc
+
+    with pytest.raises(ToolError) as caught:
+        asyncio.run(bounded(fails(), 5, "f"))
+    assert caught.value.error_type == type(exc).__name__
+
+
+def test_a_tool_that_cancels_itself_has_failed():
+    """Nobody else asked for it: the turn is not stopped."""
+
+    async def gives_up():
+        task = asyncio.current_task()
+        assert task is not None
+        task.cancel()
+        await asyncio.sleep(30)
+
+    with pytest.raises(ToolError) as caught:
+        asyncio.run(bounded(gives_up(), 5, "f"))
+    assert caught.value.error_type == "CancelledError"
+
+
+def test_work_that_is_closed_ends_quietly():
+    """A coroutine that is thrown away is no failed call: what closes it sees nothing of it."""
+
+    async def waits():
+        await asyncio.sleep(30)
+
+    loop = asyncio.new_event_loop()
+    work = _contained(waits())
+    task = loop.create_task(work)
+    loop.run_until_complete(asyncio.sleep(0))
+    loop.close()
+    work.close()
+    assert not task.done()
+    task._log_destroy_pending = False  # it is thrown away on purpose

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 
 from holodeck.tools.schema import SchemaCheck, UnusableSchemaError
@@ -50,3 +52,47 @@ def test_references_inside_the_schema_work():
 def test_an_endless_schema_refuses():
     """A schema that refers to itself without end is a refusal, not a crash."""
     assert "refers to itself" in SchemaCheck({"properties": {"a": {"$ref": "#/properties/a"}}}).faults({"a": 1})[0][1]
+
+
+def test_faults_are_in_the_words_of_json():
+    """No word of Python's reaches the model: null is not None, true is not True."""
+    check = SchemaCheck(
+        {
+            "properties": {
+                "a": {"type": ["string", "null"]},
+                "b": {"enum": [None, True, "x"]},
+                "c": {"anyOf": [{"type": "integer"}, {"type": "null"}]},
+                "d": {"const": True},
+                "e": {"minItems": 1},
+            },
+            "additionalProperties": False,
+        }
+    )
+    assert check.faults({"a": True, "b": 1, "c": "x", "d": None, "e": [], "f": 1}) == [
+        ("a", "must be a string or null, not a boolean"),
+        ("b", 'must be null, true or "x"'),
+        ("c", "must be an integer or null, not a string"),
+        ("d", "must be true"),
+        ("e", "[] should be non-empty"),
+        ("f", "is not allowed"),
+    ]
+
+
+def test_no_schema_takes_long():
+    """A pattern that backtracks, and references that double, end at once."""
+    doubling = {f"d{i}": {"allOf": [{"$ref": f"#/$defs/d{i + 1}"}] * 2} for i in range(40)} | {"d40": {}}
+    started = time.process_time()
+    assert SchemaCheck({"properties": {"a": {"pattern": "^(a+)+$"}}}).faults({"a": "a" * 50 + "!"})[0][0] == "a"
+    assert "too often" in SchemaCheck({"properties": {"a": {"$ref": "#/$defs/d0"}}, "$defs": doubling}).faults({"a": 1})[0][1]
+    foreign = {"properties": {"a": {"pattern": "^(?=a)(a+)+$"}, "b": {"pattern": r"^\p{L}+$"}, "c": {"pattern": "(?<x>"}}}
+    assert SchemaCheck(foreign, is_foreign=True).faults({"a": "a" * 50 + "!", "b": "é", "c": ""}) == []
+    with pytest.raises(UnusableSchemaError) as caught:
+        SchemaCheck({"patternProperties": {"^(a+)+$": {}}}, is_foreign=True)
+    assert caught.value.is_valid
+    assert time.process_time() - started < 3
+
+
+def test_a_pattern_of_the_users_own_may_look_around():
+    """What RE2 cannot read is Python's matter."""
+    check = SchemaCheck({"properties": {"a": {"pattern": "^(?!x)"}}})
+    assert [bool(check.faults({"a": text})) for text in ("x", "y")] == [True, False]

@@ -6,8 +6,10 @@ import datetime as dt
 import enum
 import functools
 import json
+import sys
 from collections.abc import Callable
-from typing import Annotated, Any, Literal, Optional
+from dataclasses import dataclass
+from typing import Annotated, Any, Literal, Optional, Self, TypedDict
 
 import pytest
 from pydantic import BaseModel, Field, ValidationError
@@ -220,3 +222,98 @@ def test_docstring_styles(docstring):
 
     function.__doc__ = docstring
     assert Docs.of(function) == Docs("Does it.", {"a": "The a."})
+
+
+def test_a_default_of_none_takes_none():
+    """``x: str = None`` is as good as ``x: str | None = None``; what is not annotated takes anything anyway."""
+
+    def function(a: str = None, b=None, c: list[int] = None): ...  # noqa: RUF013 - as people write it
+
+    properties = schema_of(function)["properties"]
+    assert properties["a"] == {"anyOf": [{"type": "string"}, {"type": "null"}], "default": None}
+    assert properties["b"] == {"default": None}
+    assert Signature(function).convert('{"a": null, "c": null}') == {"a": None, "c": None}
+
+
+def test_what_a_function_returns_may_be_unknown():
+    """Only parameters have to be known, and a parameter that is not is named with its annotation."""
+
+    def function(a: int) -> Unheard: ...  # noqa: F821 - that is the point
+
+    def other(a: Unheard): ...  # noqa: F821 - as above
+
+    assert schema_of(function)["required"] == ["a"]
+    with pytest.raises(SignatureError, match="parameter 'a': its annotation 'Unheard' cannot be evaluated"):
+        Signature(other)
+    assert Signature(other, lenient=True).names == ["a"]
+
+
+def test_forms_that_json_has_not_are_refused_at_load():
+    """A class, the function itself, and a bound that is no number are refused; a TypedDict of old says where to import it."""
+
+    def takes_class(a: type[int]): ...
+
+    def takes_itself(a: Self): ...
+
+    def takes_nan(a: Annotated[float, Field(le=float("nan"))]): ...
+
+    def takes_typed(a: Old): ...
+
+    for function in (takes_class, takes_itself, takes_nan):
+        with pytest.raises(SignatureError, match="parameter 'a': JSON has no form"):
+            Signature(function)
+    if sys.version_info < (3, 12):
+        with pytest.raises(SignatureError, match="imported from typing_extensions"):
+            Signature(takes_typed)
+
+
+class Old(TypedDict):
+    a: int
+
+
+def test_schemas_can_be_sent():
+    """A default that JSON or UTF-8 cannot carry does not spoil the request that offers the tool."""
+
+    def function(a: float = float("nan"), b: str = "\ud83e", c: float = float("inf")): ...
+
+    assert schema_of(function)["properties"] == {
+        "a": {"type": "number"},
+        "b": {"type": "string", "default": "\ufffd"},
+        "c": {"type": "number"},
+    }
+
+
+def test_a_parameter_with_an_alias_is_offered_under_its_name():
+    """The model fills what Python calls it."""
+
+    def function(a: Annotated[int, Field(alias="id")]): ...
+
+    assert list(schema_of(function)["properties"]) == ["a"]
+    assert Signature(function).convert('{"a": 1}') == {"a": 1}
+    with pytest.raises(ValidationError) as caught:
+        Signature(function).convert("{}")
+    assert faults_of(caught.value, {}) == [("a", "is missing")]
+
+
+def test_faults_in_unions_are_told_once():
+    """A value that fits no member is one fault at its own place, whatever pydantic calls the members."""
+
+    def function(a: int | list[int] = 1, b: Item | None = None): ...
+
+    arguments = {"a": "x", "b": {"count": "y"}}
+    with pytest.raises(ValidationError) as caught:
+        Signature(function).convert(json.dumps(arguments))
+    found = dict(faults_of(caught.value, arguments))
+    assert set(found) == {"a", "b.title", "b.count"}
+    assert "valid integer" in found["a"]
+    assert ", or Input should be a valid array" in found["a"]
+
+
+def test_docstrings_are_the_users_own():
+    """What a base class says of itself, and the signature that a dataclass gets as its docstring, are no description."""
+
+    @dataclass
+    class Ticket:
+        number: int
+
+    assert Docs.of(Ticket).description == Docs.of(Item).description == ""
