@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from copy import copy
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Annotated, Any, Final
+from typing import TYPE_CHECKING, Annotated, Any, Final, TypeVar
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict
 
 from holodeck.lib.url import split_url
 from holodeck.models.frozen import frozen
 
-__all__ = ["MAX_INT", "Bool", "Float", "HttpUrl", "Int", "PastTime", "Strict", "Value", "utc_now"]
+__all__ = ["MAX_INT", "Bool", "Float", "HttpUrl", "Int", "PastTime", "Strict", "Value", "all_known", "utc_now"]
 
+T = TypeVar("T")
 MAX_INT: Final = 2**63 - 1
 """The largest integer that telemetry can carry: OTLP's have 64 bits."""
 
@@ -50,6 +52,13 @@ class Value(BaseModel):
         for name, value in fields.items():
             if isinstance(value, list | dict):
                 fields[name] = frozen(value)
+
+
+def all_known(values: Iterable[T | None]) -> list[T]:
+    """``values``; empty if one of them is unknown: a sum of the others would be taken for the whole."""
+    found = list(values)
+    known = [value for value in found if value is not None]
+    return known if len(known) == len(found) else []
 
 
 def utc_now() -> datetime:

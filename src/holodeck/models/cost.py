@@ -8,7 +8,7 @@ from typing import Final
 
 from pydantic import Field
 
-from holodeck.models.base import Float, Strict, Value
+from holodeck.models.base import Float, Strict, Value, all_known
 from holodeck.models.token_usage import TokenUsage
 
 __all__ = ["Price", "RequestUsage", "total_cost"]
@@ -70,10 +70,5 @@ class RequestUsage(Value):
 
 def total_cost(costs: Iterable[float | None]) -> float | None:
     """The sum in dollars; None if there is nothing to add, or if any part of it is unknown."""
-    known, unknown = [], False
-    for cost in costs:
-        if cost is None:
-            unknown = True
-        else:
-            known.append(cost)
-    return None if unknown or not known else round(math.fsum(known), _PLACES)
+    known = all_known(costs)
+    return round(math.fsum(known), _PLACES) if known else None

@@ -9,7 +9,7 @@ from typing import Self
 
 from pydantic import Field, model_validator
 
-from holodeck.models.base import MAX_INT, Int, Value
+from holodeck.models.base import MAX_INT, Int, Value, all_known
 
 __all__ = ["TokenUsage", "total_usage"]
 
@@ -75,13 +75,8 @@ def _add(a: int | None, b: int | None) -> int | None:
 
 def total_usage(usages: Iterable[TokenUsage | None]) -> TokenUsage | None:
     """The sum; None if there is nothing to add, if any part of it is unknown, or if it does not fit in 64 bits."""
-    known, unknown = [], False
-    for usage in usages:
-        if usage is None:
-            unknown = True
-        else:
-            known.append(usage)
+    known = all_known(usages)
     try:
-        return None if unknown or not known else reduce(operator.add, known)
+        return reduce(operator.add, known) if known else None
     except ValueError:
         return None
