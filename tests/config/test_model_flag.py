@@ -106,3 +106,11 @@ def test_prompt_tools_keep_the_model_that_they_name(write: Write) -> None:
     assert tool.type == "prompt"
     assert tool.model is not None
     assert tool.model.provider is Provider.SCRIPTED
+
+
+@pytest.mark.parametrize("flag", ["openai/a\x1b[2J", "openai/\udcff", "openai/a\nb", "scripted/\udcff"])
+def test_a_name_is_plain_text(flag: str) -> None:
+    """Controls, and bytes of the command line that are not UTF-8, are refused, and not shown."""
+    with pytest.raises(SettingError, match="has controls in it, or is not UTF-8 text") as caught:
+        parse_model_flag(flag)
+    assert str(caught.value).isprintable()

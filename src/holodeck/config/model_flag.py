@@ -61,7 +61,7 @@ def parse_model_flag(value: str) -> ModelOverride:
     """What ``--model value`` asks for; files are looked for from the current directory.
 
     Raises:
-        SettingError: It is not ``PROVIDER/NAME``, the provider is unknown, or its file does not exist.
+        SettingError: It is not ``PROVIDER/NAME``, the provider is unknown, the name is no plain text, or its file does not exist.
     """
     flag = f"--model {one_line(value)}"
     known = [provider.value for provider in Provider]
@@ -70,6 +70,8 @@ def parse_model_flag(value: str) -> ModelOverride:
         raise SettingError(f"{flag}: write PROVIDER/NAME; PROVIDER is {choices(known)}{nearest(word, known)}")
     if not slash or not name.strip():
         raise SettingError(f"{flag}: a name is missing: write {word.lower()}/NAME")
+    if not name.isprintable():  # lone surrogates, which stand for bytes that are not UTF-8, are not printable either
+        raise SettingError(f"{flag}: the name has controls in it, or is not UTF-8 text: type it again")
     provider, name = Provider(word.lower()), name.strip()
     is_file = provider is Provider.SCRIPTED or (provider is Provider.LOCAL and name.lower().endswith(".gguf"))
     if not is_file:
