@@ -110,6 +110,14 @@ def test_the_files_endpoint_wins(write: Write) -> None:
     assert load(write, "provider: ollama, name: m, endpoint: 'http://own:1'", {"OLLAMA_HOST": "gpu"}).endpoint == "http://own:1"
 
 
+def test_ollama_has_a_key_only_where_there_is_one(write):
+    """OLLAMA_API_KEY is the model's key; without it nothing is missing."""
+    assert load(write, "provider: ollama, name: m", {}).api_key is None
+    key = load(write, "provider: ollama, name: m", {"OLLAMA_API_KEY": "abc"}).api_key
+    assert key is not None
+    assert key.get_secret_value() == "abc"
+
+
 @pytest.mark.parametrize("host", ["gpu:notaport", "gpu:99999", "ftp://gpu"])
 def test_a_host_that_is_none_is_refused(host: str, write: Write) -> None:
     """A bad variable is named itself."""

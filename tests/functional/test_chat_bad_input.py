@@ -94,7 +94,13 @@ def test_flags_that_mean_nothing(flags, said, tmp_path):
 
 def test_variables_that_mean_nothing(tmp_path):
     """The line names the variable."""
-    assert "OTEL_TRACES_EXPORTER" in _refused(write_agent(tmp_path), env={"OTEL_TRACES_EXPORTER": "zipkin"})
+    assert "OTEL_TRACES_EXPORTER" in _refused(write_agent(tmp_path), env={"OTEL_TRACES_EXPORTER": "otlp,zipkin"})
     assert "OTEL_EXPORTER_OTLP_ENDPOINT" in _refused(
         write_agent(tmp_path), "--observability", env={"OTEL_EXPORTER_OTLP_ENDPOINT": "h:4318"}
     )
+
+
+@pytest.mark.parametrize("name", ["x" * 5000, "a\udcff.yaml", "\udcff" * 300])
+def test_a_name_that_no_file_can_have(name, tmp_path):
+    """It is one line, whatever stands in it."""
+    assert "Agent config" in _refused(Path(name))

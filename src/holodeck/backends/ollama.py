@@ -106,19 +106,16 @@ def _usage(part: Mapping[str, Any]) -> Any:
 
 
 def ollama_connection(config: LLMConfig, environ: Mapping[str, str]) -> Connection:
-    """A connection to ``config.endpoint``, ``OLLAMA_HOST`` of ``environ``, or this machine.
-
-    The key is the model's ``api_key``, or ``OLLAMA_API_KEY`` of ``environ``; without either none is sent.
-    """
-    url = config.endpoint or environ.get("OLLAMA_HOST") or _URL
+    """A connection to ``config.endpoint``, or this machine; with the model's key if it has one."""
+    del environ
+    url = config.endpoint or _URL
     base, query = base_of(url)
-    key = config.api_key.get_secret_value() if config.api_key else environ.get("OLLAMA_API_KEY")
     client = http_client(_Client, host=base, params=query, auth=_login(base))
     headers = client._client.headers  # noqa: SLF001 - it puts its own name there, and a key of the process's environment
     headers["user-agent"] = f"holodeck/{__version__}"
     headers.pop("authorization", None)
-    if key:
-        headers["authorization"] = f"Bearer {key}"
+    if config.api_key:
+        headers["authorization"] = f"Bearer {config.api_key.get_secret_value()}"
     service = _Ollama(ai_model_id=config.name, client=client, env_file_path=NO_ENV_FILE)
     options = present(temperature=config.temperature, top_p=config.top_p, num_predict=config.max_tokens)
 

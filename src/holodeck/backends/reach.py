@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 from urllib.parse import urlsplit
@@ -53,17 +52,16 @@ class Reached:
     reason: str = ""
 
 
-def reach(config: LLMConfig, environ: Mapping[str, str], seconds: float) -> Reached | None:
+def reach(config: LLMConfig, seconds: float) -> Reached | None:
     """Ask the model's server for its models; None for a model that has no server. Never raises.
 
     Args:
         config: The model, with key and endpoint.
-        environ: For ``OLLAMA_HOST`` and ``OLLAMA_API_KEY``.
         seconds: Longest wait for each step.
     """
     if config.provider not in _PATHS:
         return None
-    base = config.endpoint or (environ.get("OLLAMA_HOST") if config.provider is Provider.OLLAMA else "") or _BASES.get(config.provider, "")
+    base = config.endpoint or _BASES.get(config.provider, "")
     base, query = base_of(base.rstrip("/"))
     parts = urlsplit(base)
     server = f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}"
@@ -71,7 +69,7 @@ def reach(config: LLMConfig, environ: Mapping[str, str], seconds: float) -> Reac
 
     try:
         with (
-            httpx.Client(timeout=seconds, headers=_headers(config, environ)) as client,
+            httpx.Client(timeout=seconds, headers=_headers(config)) as client,
             client.stream("GET", base.rstrip("/") + _PATHS[config.provider], params=query | _parameters(config)) as answer,
         ):
             return _reached(server, answer, config)
@@ -79,9 +77,8 @@ def reach(config: LLMConfig, environ: Mapping[str, str], seconds: float) -> Reac
         return Reached(server, reason=_reason(error))
 
 
-def _headers(config: LLMConfig, environ: Mapping[str, str]) -> dict[str, str]:
+def _headers(config: LLMConfig) -> dict[str, str]:
     key = config.api_key.get_secret_value() if config.api_key else ""
-    key = key or (environ.get("OLLAMA_API_KEY", "") if config.provider is Provider.OLLAMA else "")
     agent = {"user-agent": f"holodeck/{__version__}"}
     if not key:
         return agent

@@ -24,6 +24,7 @@ _KEY_VARIABLES: Final = {
     Provider.OPENAI: "OPENAI_API_KEY",
     Provider.AZURE_OPENAI: "AZURE_OPENAI_API_KEY",
     Provider.ANTHROPIC: "ANTHROPIC_API_KEY",
+    Provider.OLLAMA: "OLLAMA_API_KEY",
 }
 _ENDPOINT_VARIABLES: Final = {
     Provider.OPENAI: "OPENAI_BASE_URL",
@@ -57,7 +58,7 @@ def endpoint_variable(override: ModelOverride) -> str | None:
 
 
 def key_variables() -> dict[Provider, str]:
-    """The environment variable in which each provider's key is looked for; providers that need no key are not in it."""
+    """The environment variable in which each provider's key is looked for; providers that have none are not in it."""
     return dict(_KEY_VARIABLES)
 
 
@@ -143,9 +144,14 @@ def require_keys(document: Document, config: AgentConfig, override: ModelOverrid
     models += [(("tools", i, "model"), t.model) for i, t in enumerate(config.tools) if isinstance(t, PromptTool) and t.model]
     for path, model in models:
         variable = _KEY_VARIABLES.get(model.provider)
-        if variable is None or model.api_key is not None or (model.provider is Provider.OPENAI and model.endpoint):
+        if variable is None or model.api_key is not None or _does_without(model):
             continue
         message = f"provider '{model.provider.value}' needs a key, and there is none: set the environment variable {variable}"
         if override and path == ("model",):
             raise override.error(message)
         raise document.at(path, f'{message}, or write api_key: "${{{variable}}}"')
+
+
+def _does_without(model: LLMConfig) -> bool:
+    """Whether the model's server may want no key."""
+    return model.provider is Provider.OLLAMA or (model.provider is Provider.OPENAI and bool(model.endpoint))

@@ -11,7 +11,7 @@ from uuid import UUID, uuid4
 from pydantic import AfterValidator, ConfigDict, Field, field_validator, model_validator
 
 from holodeck.errors import SessionError
-from holodeck.lib.validation import MAX_MESSAGE_CHARS
+from holodeck.lib.validation import MAX_MESSAGE_CHARS, shorten, with_whole_characters
 from holodeck.models.agent import AgentConfig
 from holodeck.models.base import Int, PastTime, Strict, Value, utc_now
 from holodeck.models.token_usage import TokenUsage
@@ -150,10 +150,14 @@ class ChatConfig(Value):
     @field_validator("agent_config_path")
     @classmethod
     def _readable_file(cls, value: Path) -> Path:
-        if not value.exists():
-            raise ValueError(f"Agent config not found: {value}")
-        if not value.is_file():
-            raise ValueError(f"Path is not a file: {value}")
-        if not os.access(value, os.R_OK):
-            raise ValueError(f"Agent config is not readable: {value}")
+        shown = with_whole_characters(str(value))  # of bytes that are no UTF-8, Python makes half characters
+        try:
+            if not value.exists():
+                raise ValueError(f"Agent config not found: {shown}")
+            if not value.is_file():
+                raise ValueError(f"Path is not a file: {shown}")
+            if not os.access(value, os.R_OK):
+                raise ValueError(f"Agent config is not readable: {shown}")
+        except OSError as error:  # e.g. a name that is too long to be looked for
+            raise ValueError(f"Agent config cannot be looked at ({error.strerror}): {shorten(shown, 200)}") from error
         return value

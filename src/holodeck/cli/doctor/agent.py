@@ -64,7 +64,7 @@ def check_agent(examined: Examined, environ: Mapping[str, str], seconds: float) 
         if model.api_key is not None and not examined.key_error:
             yield good("key", _where_the_key_is(model, variable, environ))
         if not examined.key_error:
-            yield from _server(reach(model, environ, seconds), model)
+            yield from _server(reach(model, seconds), model)
 
 
 def _model(title: str, model: LLMConfig, agent: str, environ: Mapping[str, str]) -> Iterator[Finding]:
