@@ -88,3 +88,23 @@ def test_it_can_be_switched_off(tmp_path, keep, value, kept):
 def test_where_it_is(tmp_path):
     """The state directory can be chosen."""
     assert history_path({"HOLODECK_STATE_DIR": str(tmp_path)}) == tmp_path / "history.jsonl"
+
+
+def test_what_is_nested_without_end_costs_its_line(tmp_path):
+    """Whatever somebody wrote into the file, the other entries are there."""
+    (tmp_path / "h").write_bytes(b'"a"\n' + b"[" * 200_000 + b'\n"c"\n')
+    assert list(_history(tmp_path / "h").load_history_strings()) == ["c", "a"]
+
+
+def test_half_an_entry_at_the_end_costs_nothing_else(tmp_path):
+    """What is written behind it stands on a line of its own."""
+    (tmp_path / "h").write_bytes(b'"a"\n"half an en')
+    _history(tmp_path / "h").store_string("b")
+    assert list(_history(tmp_path / "h").load_history_strings()) == ["b", "a"]
+
+
+def test_only_so_many_entries_are_looked_at(tmp_path):
+    """Each key looks through them: of tens of thousands, the newest are there."""
+    (tmp_path / "h").write_text("".join(f'"{n}"\n' for n in range(60_000)))
+    entries = list(_history(tmp_path / "h").load_history_strings())
+    assert (entries[0], len(entries)) == ("59999", 5_000)

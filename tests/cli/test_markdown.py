@@ -124,6 +124,17 @@ def test_each_kind(text, shown):
     assert _lines(text) == shown
 
 
+@pytest.mark.parametrize("formula", [r"\(a_1 * b * c_2\)", r"\[a*b*c \\ d\]", "$$_x_ < *y* \\\\ z$$", "\\[\nE = mc^2 \\\\\n\\]"])
+def test_formulas_are_as_they_were_written(formula):
+    """Nothing in them is taken for an escape or for formatting."""
+    assert "\n".join(_lines(f"So {formula} holds, for $5 and *more*.")) == f"So {formula} holds, for $5 and more."
+
+
+def test_half_a_formula_is_text():
+    """Without its end it is what it is without formulas."""
+    assert _lines(r"\(open and \*this\* $$") == ["(open and *this* $$"]
+
+
 def test_without_unicode():
     """Bullets, quotations, rules and tables are drawn in ASCII."""
     shown = _lines("- a\n\n> b\n\n---\n\n| a | b |\n|---|---|\n| 1 | 2 |", glyphs=ASCII)

@@ -19,6 +19,11 @@ _SPEC = ToolSpec(name="t", parameters={"properties": {"text": {"type": "string"}
         ("any=plain other=true", {"any": "plain", "other": True}),
         ("text=", {"text": ""}),
         ('{"n": 1}', {"n": 1}),
+        ('any={"a": [1, "x y"]} other=["b"] n=3', {"any": {"a": [1, "x y"]}, "other": ["b"], "n": 3}),
+        ('text={"a": 1} n="2"', {"text": '{"a": 1}', "n": 2}),
+        ("text=C:\\temp\\new any='say \"hi\"'", {"text": r"C:\temp\new", "any": 'say "hi"'}),
+        (r'text="say \"hi\" to C:\temp" any=a"b c"d', {"text": r'say "hi" to C:\temp', "any": "ab cd"}),
+        ("any=[1,2 text='x\ny'", {"any": "[1,2", "text": "x\ny"}),
     ],
 )
 def test_arguments(typed, arguments):
@@ -27,7 +32,17 @@ def test_arguments(typed, arguments):
 
 
 @pytest.mark.parametrize(
-    ("typed", "words"), [("word", "key=value"), ("=1", "key=value"), ('a="b', "cannot be read"), ("{a", "not JSON"), ("{}x", "not JSON")]
+    ("typed", "words"),
+    [
+        ("word", "key=value"),
+        ("=1", "key=value"),
+        ('a="b', "cannot be read"),
+        ("a=it's", "cannot be read"),
+        ("a=1 b=2 a=3", "a is given twice"),
+        ("{a", "not JSON"),
+        ("{}x", "not JSON"),
+        ("a=" + "[" * 5000, "nested too deeply"),
+    ],
 )
 def test_what_cannot_be_read(typed, words):
     """The message says how to write it."""

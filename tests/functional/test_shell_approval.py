@@ -47,14 +47,14 @@ def test_yes_no_and_always(agent, tmp_path):
         terminal.wait_for("> ")
         terminal.line("hi")
         terminal.wait_for("careful needs your approval\n  order_id: one", timeout=20)
-        terminal.wait_for("Run it? y / n / always:")
+        terminal.wait_for("Run careful? y / n / always:")
         terminal.line("maybe")
         terminal.wait_for("Please answer y, n or a (always):")
-        assert "Run it?" not in terminal.history_text
+        assert "Run careful?" not in terminal.history_text
         terminal.line("")
         terminal.line("N")
         terminal.wait_for("careful needs your approval\n  order_id: two\n    lines")
-        terminal.wait_for("Run it? y / n / always:")
+        terminal.wait_for("Run careful? y / n / always:")
         terminal.line("always")
         terminal.wait_for("Done.")
         terminal.line("again")
@@ -72,10 +72,10 @@ def test_what_is_being_typed_answers_nothing(agent):
     with Terminal(["chat", agent]) as terminal:
         terminal.wait_for("> ")
         terminal.type("hi\rmy draft, y")
-        terminal.wait_for("Run it?", timeout=20)
+        terminal.wait_for("Run careful?", timeout=20)
         assert "my draft" not in terminal.screen[-1]
         terminal.line("y")
-        terminal.wait_for(re.compile(r"order_id: two\n.*lines\n(.*\n)*Run it\? y / n / always:"))  # the second question, not the first
+        terminal.wait_for(re.compile(r"order_id: two\n.*lines\n(.*\n)*Run careful\? y / n / always:"))  # the second question, not the first
         time.sleep(0.3)  # it takes answers a moment after it is drawn
         terminal.line("y")
         terminal.wait_for("Done.")
@@ -88,11 +88,11 @@ def test_a_dumb_terminal_asks_too(agent):
     with Terminal(["chat", agent], env={"TERM": "dumb"}) as terminal:
         terminal.wait_for("> ")
         terminal.line("hi")
-        terminal.wait_for("Run it?", timeout=20)
+        terminal.wait_for("Run careful?", timeout=20)
         terminal.line("maybe")
         terminal.wait_for("Please answer y, n or a (always): ")
         terminal.line("y")
-        terminal.wait_for("Run it?", count=2)
+        terminal.wait_for("Run careful?", count=2)
         terminal.line("n")
         terminal.wait_for("Done.", timeout=20)
         assert "denied by the user" in terminal.history_text
@@ -114,3 +114,42 @@ def test_yes_in_a_terminal_asks_nothing(agent):
         terminal.line("hi")
         terminal.wait_for("Done.", timeout=20)
         assert "needs your approval" not in terminal.history_text
+
+
+@pytest.fixture
+def talkative(tmp_path):
+    """An agent that says something, asks for two tools with approval, and for one without."""
+    calls = [call("careful", "call_1", order_id="one"), call("lookup", "call_2", order_id="free"), call("wary", "call_3", order_id="two")]
+    tools = [_TOOL, _TOOL | {"name": "wary"}]
+    return scripted_agent(tmp_path / "agent", {"text": "Let me look.", "tool_calls": calls}, {"text": "Done."}, tools=tools)
+
+
+def test_the_question_says_what_it_is_about(talkative):
+    """What the agent said stands above it, other tools may end in between, and nothing claims that the model is waited for."""
+    with Terminal(["chat", talkative]) as terminal:
+        terminal.wait_for("> ")
+        terminal.line("hi")
+        terminal.wait_for(
+            re.compile(
+                r"^Let me look\.\n⚙ careful needs your approval\n  order_id: one\n⚙ lookup\(.*\) ✓ .*\nRun careful\? y / n / always:$",
+                re.MULTILINE,
+            ),
+            timeout=20,
+        )
+        time.sleep(0.3)
+        assert not any("scripted/script" in row for row in terminal.screen[4:])
+        terminal.line("y")
+        terminal.wait_for(re.compile(r"^Run wary\? y / n / always:$", re.MULTILINE))
+        time.sleep(0.3)
+        terminal.line("n")
+        terminal.wait_for("Done.")
+        assert terminal.history_text.count("Let me look.") == 1
+
+
+def test_the_question_begins_a_line_in_a_dumb_terminal(talkative):
+    """What the agent said has ended there."""
+    with Terminal(["chat", talkative], env={"TERM": "dumb"}) as terminal:
+        terminal.wait_for("> ")
+        terminal.line("hi")
+        terminal.wait_for(re.compile(r"^Let me look\.\n\S careful needs your approval$", re.MULTILINE), timeout=20)
+        terminal.wait_for("Run careful? y / n / always: ")

@@ -107,7 +107,9 @@ def test_call(terminal, tmp_path):
     [
         ("", "error: /call takes a tool and its arguments (tools: lookup, where, "),
         ("lokup x=1", "error: there is no tool lokup: did you mean lookup? (tools: lookup, where, "),
-        ("zzzz", "error: there is no tool zzzz: (tools: lookup, "),
+        ("zzzz", "error: there is no tool zzzz (tools: lookup, "),
+        ("LOOKUP x=1", "error: there is no tool LOOKUP: did you mean lookup? (tools: "),
+        ("lookup order_id=1 order_id=2", "error: order_id is given twice"),
         ("lookup order_id", "error: 'order_id' is no argument: write key=value"),
         ("lookup {x", "error: the arguments are not JSON"),
     ],

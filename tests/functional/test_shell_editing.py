@@ -9,7 +9,7 @@ import stat
 import pytest
 
 from holodeck.cli.slash import COMMANDS
-from support.command import Terminal
+from support.command import HOLODECK, Terminal
 from support.scripts import scripted_agent
 
 _ANSWERED = re.compile(r"first token [\d.]+ [mµ]?s")
@@ -232,3 +232,55 @@ def test_a_resize_at_the_prompt(agent):
         terminal.key("enter")
         terminal.wait_for(_ANSWERED)
         assert "> " + "y" * 70 + "!" in terminal.history_text.replace("\n", "")
+
+
+def test_tabs_are_shown_as_space(agent, tmp_path):
+    """A paste with tabs looks like its text, and stays what it is."""
+    with Terminal(["chat", agent]) as terminal:
+        terminal.wait_for("> ")
+        terminal.type("\x1b[200~if x:\n\ty\tz\x1b[201~")
+        terminal.wait_for(re.compile(r"^> if x:\n {10}y {7}z$", re.MULTILINE))
+        terminal.key("enter")
+        terminal.wait_for(_ANSWERED)
+        assert _saved(terminal, tmp_path / "t.json") == ["if x:\n\ty\tz"]
+
+
+@pytest.mark.parametrize("mode", ["emacs", "vi"])
+def test_ctrl_z_and_fg(agent, mode):
+    """The shell gets its terminal back as it was; what was typed stands at the prompt again after fg, and an answer goes on."""
+    env = {"PS1": "SHELL ", "HOLODECK_EDITING_MODE": mode}
+    with Terminal(program=["bash", "--norc", "-i"], env=env) as terminal:
+        terminal.wait_for("SHELL ")
+        terminal.line(f"{HOLODECK} chat {agent}")
+        terminal.wait_for("\n> ")
+        terminal.type("draft")
+        terminal.wait_for("> draft")
+        terminal.key("ctrl-z")
+        terminal.wait_for("Stopped")
+        terminal.line("stty -a | grep -o '[ -]icanon'")
+        terminal.wait_for(re.compile(r"^ icanon$", re.MULTILINE))
+        terminal.line("fg")
+        terminal.wait_for(re.compile(r"^> draft$", re.MULTILINE))
+        terminal.line(" goes on")
+        terminal.wait_for(_ANSWERED)
+        terminal.wait_for("> draft goes on")
+        assert "^Z" not in terminal.history_text
+
+
+def test_a_history_of_many_entries_is_quick(agent, home):
+    """A suggestion does not cost more than a key can take, and a search ends."""
+    state = home / ".state" / "holodeck"
+    state.mkdir(parents=True)
+    (state / "history.jsonl").write_text("".join(f'"entry number {n}"\n' for n in range(60_000)))
+    with Terminal(["chat", agent], home=home) as terminal:
+        terminal.wait_for("> ")
+        terminal.type("entry num")
+        terminal.wait_for("> entry number 59999")
+        terminal.key("ctrl-u")
+        terminal.key("ctrl-r")
+        terminal.type("er 5555")
+        terminal.wait_for(re.compile(r"`er 5555': entry number 5555\d"), timeout=5)
+        before = terminal.cpu
+        terminal.type("zzzz")  # nowhere: all entries are looked through, for each key
+        terminal.wait_for("zzzz", timeout=5)
+        assert terminal.cpu - before < 1.0

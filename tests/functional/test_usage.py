@@ -44,6 +44,14 @@ def test_usage_by_turn_model_and_tool(tmp_path):
     }
 
 
+def test_a_turn_without_a_model_has_no_row(tmp_path):
+    """A tool that was called by hand takes nothing; the other turns keep their numbers."""
+    agent = _priced(tmp_path, *_replies())
+    result = run(["chat", agent, "-m", "/call where", "-m", "/usage", "-m", "one", "-m", "/usage"])
+    assert "nothing has been asked yet" in result.err
+    assert re.findall(r"^turn (\d) .*request", result.err, re.MULTILINE) == ["2"]
+
+
 def test_the_footer_has_the_cost(tmp_path):
     """Where it is known; the JSON has it, too."""
     agent = _priced(tmp_path, *_replies())

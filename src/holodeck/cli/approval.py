@@ -12,7 +12,10 @@ from holodeck.models.tool_execution import ToolExecution
 
 __all__ = ["Approver"]
 
-_QUESTION: Final = "Run it? y / n / always: "
+_QUESTION: Final = "Run {tool}? y / n / always: "
+"""Names the tool, since others may have written lines of their own below the call that is asked about."""
+_NAME: Final = 40
+"""Cells of the name in the question; it stands above in full."""
 _AGAIN: Final = "Please answer y, n or a (always): "
 _YES: Final = frozenset({"y", "yes"})
 _NO: Final = frozenset({"n", "no"})
@@ -40,7 +43,8 @@ class Approver:
             if execution.tool_name in self._always:
                 return True
             self._show(execution)
-            answer = await self._ask(_QUESTION, _YES | _NO | _ALWAYS, _AGAIN)
+            question = _QUESTION.format(tool=self._notes.fit(execution.tool_name, _NAME))
+            answer = await self._ask(question, _YES | _NO | _ALWAYS, _AGAIN)
             if answer in _ALWAYS:
                 self._always.add(execution.tool_name)
             return answer in _YES | _ALWAYS

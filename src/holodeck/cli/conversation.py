@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncGenerator, Callable, Iterator, Mapping
-from contextlib import aclosing
+from contextlib import AbstractContextManager, aclosing
 from time import perf_counter
 from typing import TYPE_CHECKING, Any, Final
 
@@ -110,6 +110,10 @@ class Conversation:
         # The turn is no failure if the tool is one: the model would have been told. Here nothing else was asked for.
         self.failed = self.failed or any(call.status is ToolStatus.FAILED for call in calls)
         return calls[0] if calls else None
+
+    def asking(self) -> AbstractContextManager[None]:
+        """The user is asked something in the middle of a turn: what was said so far stands above the question."""
+        return self._view.asking()
 
     async def _run(self, text: str, events: AsyncGenerator[TurnEvent, None]) -> None:
         self._view.begin()

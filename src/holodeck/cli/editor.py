@@ -19,7 +19,7 @@ from prompt_toolkit.filters import Condition
 from prompt_toolkit.formatted_text import StyleAndTextTuples
 from prompt_toolkit.history import History
 from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
-from prompt_toolkit.layout.processors import Processor, Transformation, TransformationInput
+from prompt_toolkit.layout.processors import Processor, TabsProcessor, Transformation, TransformationInput
 from prompt_toolkit.layout.utils import explode_text_fragments
 from prompt_toolkit.output.vt100 import Vt100_Output
 from prompt_toolkit.styles import Style
@@ -34,6 +34,8 @@ _STYLE: Final = Style.from_dict({"completion-menu.meta.completion": "noinherit",
 _INPUTRC: Final = re.compile(r"^\s*set\s+editing-mode\s+(\w+)", re.MULTILINE)
 
 
+_TAB: Final = 8
+"""Cells between the stops of a tab that was pasted."""
 _EARLY: Final = 0.5
 """Seconds in which what was typed before there was a prompt comes in: the terminal had made a line feed of Enter then."""
 
@@ -129,10 +131,11 @@ def make_editor(
         complete_in_thread=False,
         key_bindings=keys,
         editing_mode=editing_mode(os.environ),
-        input_processors=[_Harmless()],
+        input_processors=[_Harmless(), TabsProcessor(tabstop=_TAB, char1=" ", char2=" ")],
         prompt_continuation="  ",
         interrupt_exception=Interrupt,
         erase_when_done=True,
+        enable_suspend=True,
         style=_STYLE,
         reserve_space_for_menu=6,
     )
@@ -165,6 +168,6 @@ def editing_keys() -> KeyBindings:
 def input_rows(session: PromptSession[Any], columns: int) -> int:
     """Rows that the input and its menu take."""
     buffer = session.default_buffer
-    rows = sum(1 + (get_cwidth(line) + 2) // max(columns, 1) for line in buffer.document.lines)
+    rows = sum(1 + (get_cwidth(line.expandtabs(_TAB)) + 2) // max(columns, 1) for line in buffer.document.lines)
     menu = buffer.complete_state is not None or buffer.complete_while_typing()
     return max(rows, int(session.reserve_space_for_menu) if menu else 0)

@@ -17,6 +17,8 @@ __all__ = ["TypedHistory", "history_for", "history_path"]
 
 _LARGEST: Final = 1024 * 1024
 """Bytes of the file's end that are read; a file of twice that is cut down to it."""
+_MOST: Final = 5_000
+"""Entries that are looked at: each key looks through them for a suggestion, and each key of a search more than once."""
 
 
 def history_path(environ: Mapping[str, str]) -> Path:
@@ -54,10 +56,10 @@ class TypedHistory(History):
         """The entries, the newest first."""
         entries = []
         for line in self._tail().split(b"\n"):
-            with suppress(ValueError):  # half a line at the beginning, or what somebody else wrote
+            with suppress(ValueError, RecursionError):  # half a line at the beginning, or what somebody else wrote
                 entry = json.loads(line)
                 entries += [entry] if isinstance(entry, str) else []
-        return reversed(entries)
+        return reversed(entries[-_MOST:])
 
     def store_string(self, string: str) -> None:
         """Write an entry, unless it holds a secret."""
@@ -70,9 +72,11 @@ class TypedHistory(History):
             self._append(json.dumps(string).encode() + b"\n")
 
     def _append(self, line: bytes) -> None:
-        descriptor = os.open(self._path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+        descriptor = os.open(self._path, os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
         try:
             os.fchmod(descriptor, 0o600)
+            if (size := os.fstat(descriptor).st_size) and os.pread(descriptor, 1, size - 1) != b"\n":
+                line = b"\n" + line  # behind half an entry, where somebody was cut off
             os.write(descriptor, line)  # at once: other terminals append to the same file
         finally:
             os.close(descriptor)

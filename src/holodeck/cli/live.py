@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from time import monotonic
 from typing import Final
 from uuid import UUID
@@ -121,7 +122,7 @@ class LiveView:
         self._stream = MarkdownStream(notes, lambda: notes.console.height - _KEPT_ROWS)
         self._running: dict[str, tuple[ToolExecution, float]] = {}
         self._waiting: tuple[str, float] | None = None
-        self._pause = 0.0
+        self._questions = 0
         self._gap = False
         self._timer: asyncio.TimerHandle | None = None
 
@@ -130,9 +131,21 @@ class LiveView:
         self.wait(self._waiting_for)
 
     def wait(self, what: str | None) -> None:
-        """Show that ``what`` is waited for, and for how long; None: no more."""
+        """Show that ``what`` is waited for, and for how long; None: no more. While the user is asked something, nothing else is."""
+        what = None if self._questions else what
         self._waiting = None if what is None else (what, self._waiting[1] if self._waiting else monotonic())
         self._changed()
+
+    @contextmanager
+    def asking(self) -> Iterator[None]:
+        """The user is asked something: what was said so far is printed before, and nobody waits for the model."""
+        self._questions += 1
+        self._end_text()
+        self.wait(None)
+        try:
+            yield
+        finally:
+            self._questions -= 1
 
     def show(self, event: TurnEvent) -> None:
         """Something happened in the turn."""

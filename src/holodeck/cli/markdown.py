@@ -19,6 +19,7 @@ from holodeck.lib.validation import terminal_safe
 
 if TYPE_CHECKING:
     from markdown_it import MarkdownIt
+    from markdown_it.rules_inline import StateInline
     from markdown_it.token import Token
     from rich.console import Console
 
@@ -32,6 +33,8 @@ _FENCE_STYLE: Final = "dim"
 _LONGEST_LINE: Final = 2000
 """Characters of a line of code that are still coloured; longer ones are data."""
 _RULE_CELLS: Final = 40
+_FORMULAS: Final = {r"\(": r"\)", r"\[": r"\]", "$$": "$$"}
+"""How formulas begin, and how they end."""
 
 
 class MarkdownRenderer:
@@ -73,7 +76,19 @@ def _parser() -> MarkdownIt:
     from markdown_it import MarkdownIt  # noqa: PLC0415 - the prompt has to be quick
 
     parser = MarkdownIt("commonmark", {"html": False}).enable(["table", "strikethrough"])
+    parser.inline.ruler.before("escape", "formula", _formula)
     return parser.disable(["reference", "entity", "html_block", "html_inline"])
+
+
+def _formula(state: StateInline, silent: bool) -> bool:
+    r"""A rule of the parser: ``\(a_1\)``, ``\[a_1\]`` and ``$$a_1$$`` stand there as they were written."""
+    opening = state.src[state.pos : state.pos + 2]
+    if opening not in _FORMULAS or (end := state.src.find(_FORMULAS[opening], state.pos + 2, state.posMax)) < 0:
+        return False
+    if not silent:
+        state.push("text", "", 0).content = state.src[state.pos : end + 2]
+    state.pos = end + 2
+    return True
 
 
 def code_lines(code: str, info: str, *, colour: bool) -> list[Text]:

@@ -292,7 +292,7 @@ class DumbScreen:
     def __init__(self, listener: Listener, history: History) -> None:
         self.idle = asyncio.Event()
         self._listener = listener
-        self._session: PromptSession[str] = PromptSession(PROMPT, history=history, interrupt_exception=Interrupt)
+        self._session: PromptSession[str] = PromptSession(PROMPT, history=history, interrupt_exception=Interrupt, enable_suspend=True)
         self._stopped = asyncio.Event()
 
     async def run(self) -> None:

@@ -234,9 +234,8 @@ class Shell:
                 self._view.wait(None)
 
     async def _approved(self, execution: ToolExecution) -> bool:
-        if self._view is not None:
-            self._view.wait(None)
-        return await self._approve(execution)
+        with self._conversation.asking():
+            return await self._approve(execution)
 
     def _live(self, room: int) -> list[Text]:
         """What goes on, and below it what was typed ahead."""

@@ -49,11 +49,11 @@ async def show_usage(conversation: Conversation, argument: str) -> None:
 
 
 def usage_rows(turns: Sequence[TurnResult]) -> list[UsageRow]:
-    """A row for each turn, each model and each prompt tool that asked one, and one for the session."""
+    """A row for each turn that asked a model, each model and each prompt tool that asked one, and one for the session."""
     requests = [request for turn in turns for request in turn.requests]
     if not requests:
         return []
-    rows = [UsageRow(f"turn {number}", tuple(_facts(turn.requests))) for number, turn in enumerate(turns, 1)]
+    rows = [UsageRow(f"turn {number}", tuple(_facts(turn.requests))) for number, turn in enumerate(turns, 1) if turn.requests]
     rows += _grouped(requests, lambda request: f"model {request.model}")
     rows += _grouped((request for request in requests if request.tool), lambda request: f"tool {request.tool}")
     return [*rows, UsageRow("session", tuple(_facts(requests)))]
@@ -68,7 +68,7 @@ def _grouped(requests: Iterable[RequestUsage], label: Callable[[RequestUsage], s
 
 def _facts(requests: Sequence[RequestUsage]) -> Iterator[str]:
     known = [request.usage for request in requests if request.usage is not None]
-    yield _tokens(known) if known or not requests else "tokens unknown"
+    yield _tokens(known) if known else "tokens unknown"
     unknown = f" ({len(requests) - len(known)} without usage)" if known and len(known) < len(requests) else ""
     yield f"{len(requests)} request{'s' * (len(requests) != 1)}{unknown}"
     if cost := _cost(requests):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any, Protocol
 from uuid import UUID
 
@@ -29,6 +30,9 @@ class TurnView(Protocol):
 
     def show(self, event: TurnEvent) -> None:
         """Something happened in the running turn."""
+
+    def asking(self) -> AbstractContextManager[None]:
+        """The user is asked something while the turn waits: what was said so far comes first."""
 
     def finish(self, result: TurnResult, session_id: UUID) -> None:
         """The turn has ended."""
@@ -69,6 +73,11 @@ class TextView:
             case ToolFinished(_, execution):
                 self._answer.note_follows()
                 show_execution(self._notes, execution, verbose=self.verbose)
+
+    def asking(self) -> AbstractContextManager[None]:
+        """End the answer's line: the question has one of its own."""
+        self._answer.note_follows()
+        return nullcontext()
 
     def finish(self, result: TurnResult, session_id: UUID) -> None:
         """End the answer's line, and say why the turn failed if it did."""
@@ -112,6 +121,10 @@ class JsonView:
         """Tools are shown on stderr where that was asked for; text waits for the end."""
         if self.verbose and isinstance(event, ToolFinished):
             show_execution(self._streams.notes, event.execution, verbose=True)
+
+    def asking(self) -> AbstractContextManager[None]:
+        """Nothing has been written that could stand in the way."""
+        return nullcontext()
 
     def finish(self, result: TurnResult, session_id: UUID) -> None:
         """Write the turn."""

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import difflib
 import json
-import shlex
+import re
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any, Final
 
 from holodeck.cli.toollines import call_text
 from holodeck.errors import HoloDeckError
@@ -17,6 +18,13 @@ if TYPE_CHECKING:
     from holodeck.cli.conversation import Conversation
 
 __all__ = ["call_tool", "parse_call", "reset", "retry", "toggle_verbose"]
+
+_KEY: Final = re.compile(r"(?P<key>[^\s=]+)=")
+_SINGLE, _DOUBLE = r"'([^']*)'", r'"((?:[^"\\]|\\.)*)"'
+_QUOTED: Final = re.compile(f"{_SINGLE}|{_DOUBLE}", re.DOTALL)
+_WORD: Final = re.compile(rf"""(?:{_SINGLE}|{_DOUBLE}|[^\s'"])*(?=\s|\Z)""", re.DOTALL)
+_ESCAPED: Final = re.compile(r"""\\(["\\])""")
+"""What a backslash stands before within double quotes; anywhere else it is a character like any other."""
 
 
 async def retry(conversation: Conversation, argument: str) -> None:
@@ -69,8 +77,9 @@ def _no_such_tool(name: str, known: Sequence[str]) -> str:
     tools = f"(tools: {', '.join(known) or 'none'})"
     if not name:
         return f"/call takes a tool and its arguments {tools}"
-    near = difflib.get_close_matches(name, known, n=1, cutoff=0.5)
-    return f"there is no tool {name}: " + (f"did you mean {near[0]}? " if near else "") + tools
+    lower = {tool.lower(): tool for tool in known}
+    near = difflib.get_close_matches(name.lower(), lower, n=1, cutoff=0.5)
+    return f"there is no tool {name}" + (f": did you mean {lower[near[0]]}? " if near else " ") + tools
 
 
 def _offer(conversation: Conversation, execution: ToolExecution) -> None:
@@ -91,17 +100,29 @@ def parse_call(spec: ToolSpec, text: str) -> dict[str, Any]:
     text = text.strip()
     if text.startswith("{"):
         return _json_object(text)
-    try:
-        words = shlex.split(text)
-    except ValueError as error:
-        raise ValueError(f"the arguments cannot be read ({error}): write key=value, in quotes where there are spaces") from error
     arguments: dict[str, Any] = {}
-    for word in words:
-        key, equals, value = word.partition("=")
-        if not equals or not key:
-            raise ValueError(f"{word!r} is no argument: write key=value, in quotes where there are spaces")
-        arguments[key] = _value(value, spec.parameters.get("properties", {}).get(key))
+    while text:
+        if not (found := _KEY.match(text)):
+            raise ValueError(f"{text.split(maxsplit=1)[0]!r} is no argument: write key=value, in quotes where there are spaces")
+        key = found["key"]
+        if key in arguments:
+            raise ValueError(f"{key} is given twice")
+        word, text = _word(text[found.end() :])
+        arguments[key] = _value(word, spec.parameters.get("properties", {}).get(key))
     return arguments
+
+
+def _word(text: str) -> tuple[str, str]:
+    """The value with which ``text`` begins, without its quotes, and what follows it: JSON may hold spaces and quotes of its own."""
+    if text.startswith(("[", "{")):
+        with suppress(ValueError, RecursionError):
+            end = json.JSONDecoder().raw_decode(text)[1]
+            if not text[end:].split(maxsplit=1) or text[end].isspace():
+                return text[:end], text[end:].lstrip()
+    if not (found := _WORD.match(text)):
+        raise ValueError("the arguments cannot be read (a quote is not closed): write key=value, in quotes where there are spaces")
+    word = _QUOTED.sub(lambda part: part[1] or _ESCAPED.sub(r"\1", part[2] or ""), found[0])
+    return word, text[found.end() :].lstrip()
 
 
 def _json_object(text: str) -> dict[str, Any]:
