@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import os
 import re
@@ -352,3 +353,108 @@ def _cpu(pid: int) -> float:
         return 0.0
     fields = stat.read_text(encoding="utf-8").rpartition(")")[2].split()
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def _shapes(text: str) -> dict[str, bytes]:
+    requests = [json.loads(line) for line in text.splitlines()]
+    return {
+        "array": json.dumps(requests).encode(),
+        "array over lines": json.dumps(requests, indent=2).encode(),
+        "with a byte order mark": b"\xef\xbb\xbf" + json.dumps(requests).encode(),
+        "packed": gzip.compress(text.encode()),
+        "packed array": gzip.compress(json.dumps(requests).encode()),
+    }
+
+
+@pytest.mark.parametrize("shape", ["array", "array over lines", "with a byte order mark", "packed", "packed array"])
+def test_other_shapes_of_a_file(spans, tmp_path, shape):
+    """An array of requests, one request over many lines, and any of it packed with gzip: from a file and through a pipe."""
+    data = _shapes(spans.read_text())[shape]
+    (tmp_path / "t").write_bytes(data)
+    expected = run(["trace", "show", spans]).out
+    assert run(["trace", "show", tmp_path / "t"]).out == expected
+    assert run(["trace", "show", "-"], stdin=data).out == expected
+    assert run(["trace", "diff", tmp_path / "t", spans]).out.startswith("no difference in ")
+
+
+def test_one_request_over_many_lines(spans, tmp_path):
+    """As a tool for JSON prints it."""
+    first = spans.read_text().splitlines()[0]
+    (tmp_path / "one").write_text(first)
+    (tmp_path / "pretty").write_text(json.dumps(json.loads(first), indent=2))
+    assert run(["trace", "list", tmp_path / "pretty"]).out == run(["trace", "list", tmp_path / "one"]).out != ""
+
+
+@pytest.mark.parametrize("data", [gzip.compress(b"x" * 10_000)[:-9], b"\x1f\x8bnot packed at all"], ids=["torn", "not packed"])
+def test_a_damaged_package_is_one_line(tmp_path, data):
+    """It names the file."""
+    (tmp_path / "t.gz").write_bytes(data)
+    done = run(["trace", "show", tmp_path / "t.gz"])
+    assert (done.code, done.out, done.err.count("\n")) == (2, "", 1)
+    assert "t.gz: " in done.err
+
+
+def test_list_and_show_as_json(spans):
+    """A line for each trace; the spans of the second with depth and attributes, on request without content."""
+    listed = [json.loads(line) for line in run(["trace", "list", spans, "--json"]).out.splitlines()]
+    assert [(t["turn"], t["span_count"], t["input_tokens"], t["tool_calls"], t["cost_usd"]) for t in listed] == [
+        (1, 4, 300, 1, None),
+        (2, 2, 200, 0, None),
+    ]
+    assert all(re.fullmatch(r"\d{4}-\d\d-\d\dT.*\+00:00", t["start"]) and 0 < t["duration"] < 60 for t in listed)
+    done = run(["trace", "show", spans, "--json", "--trace-id", listed[1]["trace_id"]])
+    (shown,) = [json.loads(line) for line in done.out.splitlines()]
+    assert {**listed[1], "spans": shown["spans"]} == shown
+    assert [(s["depth"], s["name"], s["operation"], s["kind"], s["status"], s["output_tokens"]) for s in shown["spans"]] == [
+        (0, "invoke_agent support", "invoke_agent", "internal", "unset", None),
+        (1, "chat script", "chat", "client", "unset", 20),
+    ]
+    assert "Thanks" in done.out
+    assert "Thanks" not in run(["trace", "show", spans, "--json", "--no-content"]).out
+
+
+def test_diff_as_json(spans):
+    """One object: whether anything counts, how often each kind occurs, and both sides of each difference."""
+    done = run(["trace", "diff", spans, "--turn", "1", "--turn", "2", "--json", "--exit-code", "--slower", "1000000"])
+    data = json.loads(done.out)
+    assert (done.code, data["different"], data["compared"]) == (1, True, 4)
+    counted = {kind: count for kind, count in data["counts"].items() if kind != "faster"}
+    assert counted == {"removed": 2, "more tokens": 1}
+    (more,) = [d for d in data["differences"] if "more tokens" in d["kinds"]]
+    assert (more["before"]["input_tokens"], more["after"]["input_tokens"], more["depth"]) == (100, 200, 1)
+    (tool,) = [d for d in data["differences"] if d["before"]["name"] == "execute_tool lookup"]
+    assert (tool["kinds"], tool["after"]) == (["removed"], None)
+    same = json.loads(run(["trace", "diff", spans, spans, "--json"]).out)
+    assert same == {"different": False, "counts": {}, "compared": 6, "differences": []}
+
+
+def test_json_of_odd_values_is_json(tmp_path):
+    """What JSON cannot carry is written as OTLP/JSON writes it; failures say why; unknown times are null."""
+    values = {"nan": {"doubleValue": "NaN"}, "inf": {"doubleValue": "-Infinity"}, "bytes": {"bytesValue": "AAEC"}}
+    values["list"] = {"arrayValue": {"values": [{"doubleValue": "Infinity"}]}}
+    span = {"traceId": "1" * 32, "spanId": "2" * 16, "name": "n\u001b[2J", "status": {"code": 2, "message": "broken"}}
+    span["attributes"] = [{"key": key, "value": value} for key, value in values.items()]
+    (tmp_path / "t").write_text(json.dumps({"resourceSpans": [{"scopeSpans": [{"spans": [span]}]}]}))
+    done = run(["trace", "show", "--json", tmp_path / "t"])
+    (shown,) = json.loads(done.out, parse_constant=pytest.fail)["spans"]
+    assert shown["attributes"] == {"nan": "NaN", "inf": "-Infinity", "bytes": "AAEC", "list": ["Infinity"]}
+    assert (shown["start"], shown["duration"], shown["error"]) == (None, None, "broken")
+    assert "\x1b" not in done.out
+
+
+def test_html_or_json(spans):
+    """Not both."""
+    done = run(["trace", "show", spans, "--json", "--html", "x.html"])
+    assert (done.code, done.out) == (2, "")
+    assert "--html and --json" in done.err
+
+
+def test_no_content_holds_for_other_writers(tmp_path):
+    """Neither text, page nor JSON has what OpenInference and OpenLLMetry put on spans."""
+    keys = ("input.value", "gen_ai.prompt.0.content", "llm.output_messages.0.message.content", "traceloop.entity.output", "tool.parameters")
+    attributes = [{"key": key, "value": {"stringValue": f"canary {key}"}} for key in keys]
+    span = {"traceId": "1" * 32, "spanId": "2" * 16, "name": "LLM", "attributes": attributes}
+    (tmp_path / "t").write_text(json.dumps({"resourceSpans": [{"scopeSpans": [{"spans": [span]}]}]}))
+    for form in ([], ["--json"], ["--html", "-"]):
+        assert "canary" in run(["trace", "show", tmp_path / "t", *form]).out
+        assert "canary" not in run(["trace", "show", tmp_path / "t", *form, "--no-content"]).out

@@ -3,6 +3,7 @@
 import pytest
 
 from holodeck.traces.content import content_of
+from holodeck.traces.names import holds_content
 from traces.spans import record
 
 CALL = '{"type":"tool_call","id":"c","name":"lookup","arguments":{"id":7}}'
@@ -58,3 +59,36 @@ def test_fields_have_an_order_and_old_names() -> None:
 def test_no_captured_content_is_nothing() -> None:
     """A span without content has no lines."""
     assert list(content_of(record(1, None, "s", 0, 1))) == []
+
+
+@pytest.mark.parametrize(
+    ("attributes", "fields"),
+    [
+        ({"gen_ai.prompt.0.content": "first", "gen_ai.prompt.1.content": "last", "gen_ai.prompt.1.role": "user"}, [("input", "last")]),
+        (
+            {"llm.input_messages.0.message.content": "in", "llm.output_messages.0.message.content": "out"},
+            [("input", "in"), ("output", "out")],
+        ),
+        ({"llm.input_messages.0.message.content": "said", "input.value": '{"a": 1}'}, [("input", '{"a": 1}')]),
+        ({"traceloop.entity.input": "in", "tool.parameters": '{"id": 7}'}, [("input", "in"), ("arguments", '{"id": 7}')]),
+    ],
+)
+def test_content_of_other_writers(attributes, fields) -> None:
+    """OpenInference and OpenLLMetry: one attribute for all, or one for each message; of the input the last one is shown."""
+    assert list(content_of(record(1, None, "s", 0, 1, attributes=attributes))) == fields
+
+
+@pytest.mark.parametrize(
+    ("key", "content"),
+    [
+        ("gen_ai.input.messages", True),
+        ("gen_ai.prompt.3.content", True),
+        ("llm.output_messages.0.message.tool_calls.0.tool_call.function.arguments", True),
+        ("output.value", True),
+        ("gen_ai.prompt_tokens", False),
+        ("llm.model_name", False),
+    ],
+)
+def test_what_may_hold_content(key, content) -> None:
+    """Whatever is left out where content is not wanted."""
+    assert holds_content(key) is content

@@ -61,3 +61,34 @@ def test_which_spans_ask_a_model() -> None:
     assert record(1, None, "a", 0, 1, attributes={"gen_ai.usage.prompt_tokens": 5}).asks_model
     assert not record(1, None, "invoke_agent a", 0, 1, attributes={"gen_ai.usage.input_tokens": 5}).asks_model
     assert not record(1, None, "GET /", 0, 1).asks_model
+
+
+@pytest.mark.parametrize(
+    ("attributes", "operation", "asks_model"),
+    [
+        ({"openinference.span.kind": "LLM"}, "chat", True),
+        ({"openinference.span.kind": "TOOL"}, "execute_tool", False),
+        ({"openinference.span.kind": "AGENT", "llm.token_count.prompt": 9}, "invoke_agent", False),
+        ({"openinference.span.kind": "CHAIN", "llm.token_count.prompt": 9}, "chain", False),
+        ({"openinference.span.kind": "EMBEDDING"}, "embeddings", True),
+        ({"llm.request.type": "chat"}, "chat", True),
+        ({"llm.request.type": "completion"}, "text_completion", True),
+        ({"traceloop.span.kind": "tool"}, "execute_tool", False),
+        ({"traceloop.span.kind": "workflow", "gen_ai.usage.prompt_tokens": 9}, "invoke_workflow", False),
+        ({"traceloop.span.kind": "tool", "gen_ai.operation.name": "chat"}, "chat", True),
+        ({"openinference.span.kind": 7}, "", False),
+    ],
+)
+def test_kinds_of_older_writers(attributes, operation, asks_model) -> None:
+    """What says which operation it is; a total on a span above the requests is not counted again."""
+    span = record(1, None, "a", 0, 1, attributes=attributes)
+    assert (span.operation, span.asks_model) == (operation, asks_model)
+
+
+def test_usage_of_other_writers() -> None:
+    """OpenInference and the first OpenLLMetry have names of their own for tokens."""
+    open_inference = {"prompt": 5, "completion": 6, "prompt_details.cache_read": 4}
+    span = record(1, None, "a", 0, 1, attributes={f"llm.token_count.{key}": value for key, value in open_inference.items()})
+    assert (span.input_tokens, span.output_tokens, span.cached_tokens) == (5, 6, 4)
+    span = record(1, None, "a", 0, 1, attributes={"llm.usage.prompt_tokens": "5", "llm.usage.completion_tokens": 6})
+    assert (span.input_tokens, span.output_tokens) == (5, 6)

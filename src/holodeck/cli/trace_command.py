@@ -14,6 +14,7 @@ __all__ = ["trace"]
 
 _FILE = click.Path(path_type=Path, allow_dash=True)
 _width = click.option("--width", type=click.IntRange(min=20), metavar="N", help="Cells of a line.  [default: the terminal's, or 120]")
+_json = click.option("--json", "as_json", is_flag=True, help="Write JSON for programs: a line for each trace, or one for a comparison.")
 _ascii = click.option("--ascii", "ascii_only", is_flag=True, help="Write nothing but ASCII.")
 
 
@@ -47,9 +48,10 @@ def trace() -> None:
 @click.option(
     "--html", metavar="PAGE", type=_FILE, is_flag=False, flag_value="-", help="Write one self-contained HTML page to PAGE instead."
 )
+@_json
 @_width
 @_ascii
-def show(file: Path | None, html: Path | None, trace_id: str | None, content: bool, width: int | None, ascii_only: bool) -> None:
+def show(file: Path | None, html: Path | None, trace_id: str | None, content: bool, as_json: bool, **form: Any) -> None:
     """Show traces as trees with bars on a common time axis.
 
     Traces of a long FILE are shown one after the other while it is read. With '--html PAGE' the same goes into one page without scripts
@@ -58,31 +60,40 @@ def show(file: Path | None, html: Path | None, trace_id: str | None, content: bo
     Exit codes: 0, 1 (there is no trace in FILE), 2 (FILE cannot be read, or has no trace ID).
     """
     from holodeck.cli.trace.page import Page  # noqa: PLC0415 - --help has to be quick
-    from holodeck.cli.trace.show import show_page, show_traces  # noqa: PLC0415 - as above
+    from holodeck.cli.trace.show import show_json, show_page, show_traces  # noqa: PLC0415 - as above
 
     _read_once()
+    if html is not None and as_json:
+        raise click.UsageError("--html and --json: use one of them")
     if html is not None:
         show_page(file or html, html if file else Path("-"), trace_id=trace_id, content=content)
     elif file is None:
         raise click.UsageError("Missing argument 'FILE'.")
+    elif as_json:
+        show_json(file, trace_id=trace_id, content=content)
     else:
-        show_traces(file, Page(width, ascii_only=ascii_only), trace_id=trace_id, content=content)
+        show_traces(file, Page(form["width"], ascii_only=form["ascii_only"]), trace_id=trace_id, content=content)
 
 
 @trace.command("list")
 @click.argument("file", type=_FILE)
+@_json
 @_width
 @_ascii
-def list_(file: Path, width: int | None, ascii_only: bool) -> None:
+def list_(file: Path, as_json: bool, width: int | None, ascii_only: bool) -> None:
     """List the traces of FILE: id, start, duration, spans, tokens, cost, failures.
 
     A FILE without traces is said to be one on stderr. Exit codes: 0, 2 (FILE cannot be read).
     """
+    from holodeck.cli.trace.data import list_as_json  # noqa: PLC0415 - --help has to be quick
     from holodeck.cli.trace.listing import list_traces  # noqa: PLC0415 - --help has to be quick
     from holodeck.cli.trace.page import Page  # noqa: PLC0415 - as above
 
     _read_once()
-    list_traces(file, Page(width, ascii_only=ascii_only))
+    if as_json:
+        list_as_json(file)
+    else:
+        list_traces(file, Page(width, ascii_only=ascii_only))
 
 
 @trace.command()
@@ -108,6 +119,7 @@ def list_(file: Path, width: int | None, ascii_only: bool) -> None:
     show_default=True,
     help="A span that takes this much longer (and 10 ms) is slower.",
 )
+@_json
 @_width
 @_ascii
 @click.pass_context
@@ -119,16 +131,20 @@ def diff(ctx: click.Context, /, before: Path, after: Path | None, **options: Any
 
     Exit codes: 0, 1 (different, with --exit-code), 2 (a file cannot be read).
     """
-    from holodeck.cli.trace.compare import Selection, compare_traces  # noqa: PLC0415 - --help has to be quick
+    from holodeck.cli.trace.compare import Selection, compared, show_differences  # noqa: PLC0415 - --help has to be quick
+    from holodeck.cli.trace.data import diff_data, write_json  # noqa: PLC0415 - as above
     from holodeck.cli.trace.page import Page  # noqa: PLC0415 - as above
-    from holodeck.traces import DiffOptions  # noqa: PLC0415 - as above
+    from holodeck.traces import DiffOptions, differs  # noqa: PLC0415 - as above
 
     del ctx
     _read_once()
-    page = Page(options["width"], ascii_only=options["ascii_only"])
     selection = Selection(options["trace_ids"], options["turns"])
-    different = compare_traces(before, after, selection, DiffOptions(share=options["slower"] / 100), page)
-    return int(different and options["exit_code"])
+    differences = compared(before, after, selection, DiffOptions(share=options["slower"] / 100))
+    if options["as_json"]:
+        write_json(diff_data(differences))
+    else:
+        show_differences(differences, Page(options["width"], ascii_only=options["ascii_only"]))
+    return int(differs(differences) and options["exit_code"])
 
 
 @trace.group(invoke_without_command=True)

@@ -9,7 +9,7 @@ from holodeck.traces import names
 from holodeck.traces.cells import MAX_SHOWN
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
     from holodeck.traces.records import SpanRecord
 
@@ -24,8 +24,20 @@ def content_of(span: SpanRecord) -> Iterator[tuple[str, str]]:
     """The captured fields of a span as (label, text). Of a conversation that goes to a model, only the last message is shown."""
     for label, keys in names.CONTENT:
         value = next((found for key in keys if (found := span.attributes.get(key)) is not None), None)
+        value = _numbered(span.attributes, label) if value is None else value
         if value is not None:
             yield label, _readable(value, label)
+
+
+def _numbered(attributes: Mapping[str, Any], label: str) -> Any:
+    """The last of the messages that have an attribute each, None if there are none."""
+    for pattern in names.NUMBERED.get(label, ()):
+        if (key := pattern.format(0)) in attributes:
+            last, number = attributes[key], 1
+            while (key := pattern.format(number)) in attributes:
+                last, number = attributes[key], number + 1
+            return last
+    return None
 
 
 def _readable(value: Any, label: str) -> str:

@@ -31,7 +31,6 @@ _LEVELS: Final = 40
 _CELLS: Final = 125  # of eight parts each: a bar is drawn on 1,000
 _MOST: Final = 20_000
 """Characters of one value that are shown."""
-_CONTENT: Final = frozenset(key for _, keys in names.CONTENT for key in keys)
 
 _STYLE: Final = """
 :root { color-scheme: light dark; --line: #8884; --bar: #3b82f6; --bad: #dc2626; --mark: #111; --good: #15803d; }
@@ -117,7 +116,7 @@ def _below(row: Row, *, content: bool) -> Iterator[str]:
     fields = list(content_of(row.span)) if content else []
     if fields:
         yield f'<tr><td colspan="4"><details open><summary>{guide}content</summary>{_fields(fields)}</details></td></tr>\n'
-    attributes = [(key, _value(value)) for key, value in row.span.attributes.items() if key not in _CONTENT]
+    attributes = [(key, _value(value)) for key, value in row.span.attributes.items() if not names.holds_content(key)]
     if attributes:
         yield f'<tr><td colspan="4"><details><summary>{guide}attributes</summary>{_fields(attributes)}</details></td></tr>\n'
 

@@ -94,9 +94,9 @@ class SpanRecord:
 
     @property
     def operation(self) -> str:
-        """The value of ``gen_ai.operation.name``, or ""."""
+        """The value of ``gen_ai.operation.name``; of older writers what says the same, in the same words; or ""."""
         value = self.attributes.get(names.OPERATION)
-        return value if isinstance(value, str) else ""
+        return value if isinstance(value, str) else _older_operation(self.attributes)
 
     @property
     def input_tokens(self) -> int | None:
@@ -118,6 +118,13 @@ class SpanRecord:
         """Whether this is one request to a model: its operation says so, or it has no operation and reports usage."""
         operation = self.operation
         return operation in names.MODEL_OPERATIONS or (not operation and (self.input_tokens, self.output_tokens) != (None, None))
+
+
+def _older_operation(attributes: Mapping[str, Any]) -> str:
+    for key, words in names.KINDS.items():
+        if isinstance(value := attributes.get(key), str):
+            return words.get(value.lower(), value.lower())
+    return ""
 
 
 def _count(attributes: Mapping[str, Any], keys: Sequence[str]) -> int | None:

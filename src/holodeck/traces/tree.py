@@ -16,10 +16,12 @@ if TYPE_CHECKING:
     from holodeck.traces.records import SpanRecord
 
 
-__all__ = ["Node", "as_data", "build_trees", "walk"]
+__all__ = ["KINDS", "STATUSES", "Node", "as_data", "build_trees", "walk"]
 
-_KINDS: Final = ("unspecified", "internal", "server", "client", "producer", "consumer")
-_STATUSES: Final = ("unset", "ok", "error")
+KINDS: Final = ("unspecified", "internal", "server", "client", "producer", "consumer")
+"""Names of OTLP's span kinds, by number."""
+STATUSES: Final = ("unset", "ok", "error")
+"""Names of its status codes, by number."""
 
 
 @dataclass(slots=True, eq=False)
@@ -93,8 +95,8 @@ def _data(span: SpanRecord, attributes: Collection[str] | None) -> dict[str, Any
     kept = span.attributes.items() if attributes is None else [item for item in span.attributes.items() if item[0] in attributes]
     return {
         "name": span.name,
-        "kind": _KINDS[span.kind],
-        "status": _STATUSES[span.status_code],
+        "kind": KINDS[span.kind],
+        "status": STATUSES[span.status_code],
         "attributes": dict(kept),
         "children": [],
     }

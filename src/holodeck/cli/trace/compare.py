@@ -10,10 +10,10 @@ from pathlib import Path
 from holodeck.cli.trace.page import Page
 from holodeck.cli.trace.reading import every_root, name_of, say_no_traces
 from holodeck.errors import SettingError
-from holodeck.traces import Difference, DiffOptions, Node, diff_lines, diff_trees, differs, format_count, tally
+from holodeck.traces import Difference, DiffOptions, Node, diff_lines, diff_trees, format_count, tally
 from holodeck.traces.diff import KINDS
 
-__all__ = ["Selection", "compare_traces"]
+__all__ = ["Selection", "compared", "show_differences"]
 
 
 @dataclass(frozen=True)
@@ -65,8 +65,8 @@ class Selection:
         return roots
 
 
-def compare_traces(before: Path, after: Path | None, selection: Selection, options: DiffOptions, page: Page) -> bool:
-    """Write what is different; returns whether anything is that counts.
+def compared(before: Path, after: Path | None, selection: Selection, options: DiffOptions) -> list[Difference]:
+    """Every span of either side, and what is different about it.
 
     Raises:
         SettingError: A file cannot be read, or has no such trace.
@@ -74,11 +74,14 @@ def compare_traces(before: Path, after: Path | None, selection: Selection, optio
     selection.check(one_file=after is None)
     if after is not None and str(before) == str(after) == "-":
         raise SettingError("standard input can be read only once: name a file for one side")
-    differences = list(diff_trees(selection.of(0, before), selection.of(1, after or before), options))
+    return list(diff_trees(selection.of(0, before), selection.of(1, after or before), options))
+
+
+def show_differences(differences: Sequence[Difference], page: Page) -> None:
+    """Write what is different."""
     for line in diff_lines(differences, page.width, ascii_only=page.ascii):
         page.line(line)
     page.text(_total(differences, tally(differences)), "dim")
-    return differs(differences)
 
 
 def _total(differences: Sequence[Difference], counts: Counter[str]) -> str:

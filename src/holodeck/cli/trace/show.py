@@ -7,12 +7,13 @@ import sys
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
+from holodeck.cli.trace.data import trace_data, write_json
 from holodeck.cli.trace.page import Page
 from holodeck.cli.trace.reading import by_trace, name_of, no_traces
 from holodeck.errors import SettingError, TraceReadError
 from holodeck.traces import Node, WaterfallOptions, html_page, iter_waterfall
 
-__all__ = ["show_page", "show_traces"]
+__all__ = ["show_json", "show_page", "show_traces"]
 
 
 def show_traces(path: Path, page: Page, *, trace_id: str | None, content: bool) -> None:
@@ -36,6 +37,12 @@ def show_traces(path: Path, page: Page, *, trace_id: str | None, content: bool) 
         first = False
         for line in iter_waterfall(root, options):
             page.line(line)
+
+
+def show_json(path: Path, *, trace_id: str | None, content: bool) -> None:
+    """Write a line of JSON for each trace; arguments and failures as of :func:`show_traces`."""
+    for root in _chosen(path, trace_id):
+        write_json(trace_data(root, content=content))
 
 
 def show_page(path: Path, page: Path, *, trace_id: str | None, content: bool) -> None:
