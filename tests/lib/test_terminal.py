@@ -35,6 +35,7 @@ _PARTS = [
     "\\",
 ]
 _PARTS += ["a", "hello", "é", "✓", "\x00", "\u202e", "\ud83e", "\t", "\x7f", "~", "?"]
+_PARTS += ["\u0301", "\u0301" * 9, "\u200d", "\u200b", "\u2028", "\u200f", "\U000e0041"]
 _texts = st.lists(st.sampled_from(_PARTS), max_size=20).map("".join) | st.text(max_size=30)
 
 

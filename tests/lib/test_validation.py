@@ -64,15 +64,35 @@ def test_no_control_character_is_left(code: int) -> None:
     assert chr(code) not in terminal_safe(f"a{chr(code)}b")
 
 
-@pytest.mark.parametrize("code", [*range(0x202A, 0x202F), *range(0x2066, 0x206A)])
+@pytest.mark.parametrize("code", [0x61C, 0x200E, 0x200F, *range(0x202A, 0x202F), *range(0x2066, 0x206A)])
 def test_bidirectional_overrides_are_removed(code: int) -> None:
-    """Text cannot be made to read backwards."""
+    """Text cannot be made to read backwards; marks of direction go with the overrides and isolates."""
     assert terminal_safe(f"a{chr(code)}b") == "ab"
+
+
+@pytest.mark.parametrize(
+    "code", [0xAD, 0x180E, 0x200B, *range(0x2060, 0x2066), 0xFEFF, 0xFFF9, 0xE0001, 0xE0041, 0xE007F, 0xE0100, 0xE01EF]
+)
+def test_what_nobody_sees_is_removed(code: int) -> None:
+    """Tags, zero-width spaces and the like cannot carry words past the reader."""
+    assert terminal_safe(f"a{chr(code)}b") == "ab"
+
+
+@pytest.mark.parametrize("text", ["👨‍👩‍👧", "❤️", "می‌خواهم", "é", "क्षि", "שָׁלוֹם", "1️⃣"])
+def test_what_scripts_and_emoji_are_written_with_stays(text: str) -> None:
+    """Joiners, selectors of emoji and accents are a part of what is read."""
+    assert terminal_safe(text) == text
+
+
+def test_a_flood_of_accents_is_cut() -> None:
+    """What is heaped on one character cannot cover the lines around it."""
+    assert terminal_safe("a" + "\u0301\u0489" * 5000 + "b") == "a" + "\u0301\u0489" * 4 + "b"
 
 
 def test_line_ends_become_newlines() -> None:
     """A lone carriage return cannot overwrite what was shown; newline and tab stay."""
     assert terminal_safe("safe\rfake\r\nnext\tcell\n") == "safe\nfake\nnext\tcell\n"
+    assert terminal_safe("a\u2028b\u2029c") == "a\nb\nc"
 
 
 @pytest.mark.parametrize("text", ["", "plain", "list[int]", "[/etc/passwd]", ":warning:", "é → 日本 🙂", "שלום", "a\tb\nc"])

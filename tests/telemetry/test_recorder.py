@@ -151,6 +151,9 @@ def test_a_failed_request_ends_as_an_error_with_a_fixed_sentence() -> None:
         (KeyError("secret"), "KeyError"),
         (asyncio.CancelledError("terminated"), "terminated"),
         (asyncio.CancelledError(), "cancelled"),
+        (asyncio.CancelledError("the secret"), "cancelled"),
+        (asyncio.CancelledError(ValueError("secret")), "cancelled"),
+        (asyncio.CancelledError("deadline"), "deadline"),
         (KeyboardInterrupt(), "KeyboardInterrupt"),
     ],
 )

@@ -7,39 +7,28 @@ hidden whole.
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterable
+import json
+from collections.abc import Iterable, Iterator
 from typing import Any, Final
 
 import re2
+
+from holodeck.lib.cards import DIGITS, Span, cards
+from holodeck.lib.disguises import without_disguise
+from holodeck.lib.secret_patterns import CERTAIN, LIKELY, MAIL, NAME, MAYBE_NAME, RULES, mailbox, rest_of_value
 
 __all__ = ["REDACTED", "Redactor", "compile_pattern"]
 
 REDACTED: Final = "[redacted]"
 _FAILED: Final = "[redacted: could not be checked]"
-
-_NAMES: Final = (
-    "password|passwd|passphrase|secret|api[_-]?key|access[_-]?key|private[_-]?key|authorization|credential|"
-    "(?:access|auth|refresh|bearer|session|id)[_-]?token"
-)
-_VALUE: Final = r"(?:\"[^\"\n]*\"|'[^'\n]*'|[^\s\"',;&}\]]+)"
-
-# One alternation, so that a text is read once. `keep` groups stay: the name in front of a secret says what was there.
-_BUILT_IN: Final = "|".join(
-    (
-        r"-----BEGIN [A-Z ]*PRIVATE KEY-----[^-]*(?:-----END [A-Z ]*PRIVATE KEY-----)?",
-        r"\beyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}(?:\.[A-Za-z0-9_-]*)?",  # JWT
-        r"\b(?:sk|pk|rk)[-_][A-Za-z0-9_-]{12,}",  # OpenAI, Anthropic, Stripe
-        r"\bgh[pousr]_[A-Za-z0-9]{20,}|\bgithub_pat_[A-Za-z0-9_]{20,}|\bglpat-[A-Za-z0-9_-]{16,}",
-        r"\bxox[a-z]-[A-Za-z0-9-]{10,}|\bxapp-[A-Za-z0-9-]{10,}",  # Slack
-        r"\b(?:AKIA|ASIA)[0-9A-Z]{16}\b|\bAIza[0-9A-Za-z_-]{30,}|\bhf_[A-Za-z0-9]{20,}|\bnpm_[A-Za-z0-9]{20,}",
-        r"(?P<scheme>(?i:\b(?:bearer|basic)\s+))[A-Za-z0-9._~+/=-]{8,}",
-        r"(?P<url>\b[a-zA-Z][a-zA-Z0-9+.-]{0,20}://)[^\s/@:]{0,200}:[^\s/@]{1,200}@",
-        rf"(?P<name>(?i:\b[A-Za-z0-9_.-]{{0,40}}(?:{_NAMES})s?[\"']?\s*[:=]\s*))(?:(?i:bearer|basic|token)\s+)?{_VALUE}",
-        r"\b[A-Za-z0-9._%+-]{1,64}@[A-Za-z0-9-]{1,63}(?:\.[A-Za-z0-9-]{1,63})*\.[A-Za-z]{2,24}\b",  # e-mail
-        r"(?P<card>\b(?:[0-9][ -]?){12,18}[0-9]\b)",
-    )
-)
-_KEPT: Final = ("scheme", "url", "name")
+_MAX_DEPTH: Final = 40
+_SHORTEST_TOKEN: Final = 8
+"""Characters of a text that is a secret only because it stands under ``token``."""
+_QUOTES: Final = "\"'`\\"
+_SMALLEST_CARD: Final = 10**12
+_SCHEMA: Final = frozenset(("type", "$ref", "anyOf", "oneOf", "allOf", "enum", "const"))
+_SAMPLES: Final = frozenset(("default", "const", "enum", "example", "examples"))
+_NAME_KEYS: Final = ("name", "key", "header", "field")
 
 
 def compile_pattern(pattern: str) -> Any:
@@ -57,30 +46,16 @@ def compile_pattern(pattern: str) -> Any:
         raise ValueError(detail.decode("utf-8", "replace") if isinstance(detail, bytes) else str(detail)) from error
 
 
-def _luhn(number: str) -> bool:
-    digits = [int(c) for c in number if c.isdigit()]
-    doubled = [d * 2 - 9 * (d > 4) for d in digits[-2::-2]]
-    return (sum(digits[-1::-2]) + sum(doubled)) % 10 == 0
-
-
-def _replacement(match: Any) -> str:
-    groups = match.groupdict()
-    if (card := groups.get("card")) and not _luhn(card):
-        return str(card)
-    kept = next((str(groups[k]) for k in _KEPT if groups.get(k)), "")
-    return f"{kept}{REDACTED}@" if groups.get("url") else kept + REDACTED
-
-
 @functools.cache
-def _built_in() -> Any:
-    return compile_pattern(_BUILT_IN)
+def _compiled(pattern: str) -> Any:
+    return compile_pattern(pattern)
 
 
 class Redactor:
-    """Hides secrets in text.
+    """Hides secrets in text and in structures.
 
     Args:
-        patterns: RE2 patterns of the user, applied after the built-in ones; a match is replaced whole.
+        patterns: RE2 patterns of the user, beside the built-in ones; a match is replaced whole, an empty one is none.
 
     Raises:
         ValueError: A pattern cannot be compiled.
@@ -89,16 +64,159 @@ class Redactor:
     def __init__(self, patterns: Iterable[str] = ()) -> None:
         self._own = [compile_pattern(p) for p in patterns]
 
-    def __call__(self, text: str) -> str:
-        """``text`` with every secret replaced by ``[redacted]``; hidden whole if it cannot be checked."""
+    def __call__(self, text: str, end: int | None = None) -> str:
+        """``text`` with every secret replaced by ``[redacted]``; hidden whole if it cannot be checked. Idempotent.
+
+        Args:
+            text: Any text.
+            end: Leave out what begins from here on. It is looked at all the same, for a secret that begins before.
+        """
         try:
-            clean = _built_in().sub(_replacement, text)
-            for pattern in self._own:
-                clean = pattern.sub(REDACTED, clean)
+            end = len(text) if end is None else end
+            clean, found = self._hidden(text, end)
+            if not text.isascii() and (bare := without_disguise(text)) != text:
+                undisguised, more = self._hidden(bare, end)
+                clean = undisguised if more > found else clean
         except Exception:  # noqa: BLE001 - fails closed: whatever went wrong, the text does not get out
             return _FAILED
-        return str(clean)
+        return clean
+
+    def _hidden(self, text: str, end: int) -> tuple[str, int]:
+        """``text`` up to ``end`` without its secrets, and how many characters of it were hidden."""
+        spans = sorted(self._spans(text))
+        if not spans:
+            return text[:end], 0
+        pieces, place, hidden = [], 0, 0
+        for start, stop in _merged(sorted([*spans, *_hidden_before(text)])):
+            if start >= end:
+                break
+            pieces += [text[place:start], REDACTED]
+            place, hidden = stop, hidden + stop - start
+        return "".join([*pieces, text[place:end]]), hidden
+
+    def _spans(self, text: str) -> Iterator[Span]:
+        for match in _compiled(CERTAIN).finditer(text):
+            start, stop = _part(match)
+            if stop > start:
+                yield start, stop
+        for match in _compiled(MAIL).finditer(text):
+            if (start := mailbox(text, match.start())) < match.start():
+                yield start, match.end()
+        for match in _compiled(LIKELY).finditer(text):
+            start, stop = _part(match)
+            if stop > start:
+                yield _between_quotes(text, start, stop) if text[start] in _QUOTES else (start, rest_of_value(text, stop))
+        for match in _compiled(DIGITS).finditer(text):
+            first = match.start(1)
+            yield from ((first + start, first + stop) for start, stop in cards(match[1]))
+        for pattern in self._own:
+            yield from (match.span() for match in pattern.finditer(text) if match.group())
 
     def names_secret(self, name: str) -> bool:
-        """Whether a value under this name is a secret whatever it looks like (``password``, ``api_key``, …)."""
-        return self(f"{name}=1") != f"{name}=1"
+        """Whether a value under this name is a secret whatever it looks like (``password``, ``api_key``, …), or a name that holds one."""
+        return self._names_secret(name) or self(name) != name
+
+    def _names_secret(self, name: str) -> bool:
+        name = without_disguise(name)
+        if _compiled(NAME).search(name) or _compiled(MAYBE_NAME).search(name):
+            return True
+        return any(match.end() > len(name) for pattern in self._own for match in pattern.finditer(f"{name}=1"))
+
+    def structure(self, value: Any) -> Any:
+        """``value``, made of what JSON has, without secrets in its texts, keys and numbers, and without what is named like a secret."""
+        try:
+            return self._structure(value, 0)
+        except Exception:  # noqa: BLE001 - fails closed
+            return _FAILED
+
+    def _structure(self, value: Any, depth: int) -> Any:
+        if depth > _MAX_DEPTH:
+            return _FAILED
+        if isinstance(value, str):
+            return self._text(value, depth)
+        if isinstance(value, dict):
+            return self._mapping(value, depth)
+        if isinstance(value, list | tuple):
+            pair = len(value) == 2 and isinstance(value[0], str) and self._is_secret(value[0], value[1])
+            return [value[0], REDACTED] if pair else [self._structure(each, depth + 1) for each in value]
+        if isinstance(value, int | float) and abs(value) >= _SMALLEST_CARD and self(str(value)) != str(value):
+            return REDACTED
+        return value
+
+    def _text(self, text: str, depth: int) -> str:
+        """A text, which may be JSON itself: there a secret may be spelled with escapes."""
+        if text.lstrip()[:1] in ("{", "["):
+            try:
+                inner = json.loads(text)
+            except (ValueError, RecursionError):
+                return self(text)
+            clean = self._structure(inner, depth + 1)
+            text = text if clean == inner else json.dumps(clean, ensure_ascii=False)
+            if not any(pattern.search(text) for pattern in self._own):
+                return text
+        return self(text)
+
+    def _mapping(self, value: dict[Any, Any], depth: int) -> dict[str, Any]:
+        said = next((n for key in _NAME_KEYS if isinstance(n := value.get(key), str) and "value" in value), "")
+        return {self(str(k)): self._under(said if k == "value" and said else str(k), v, depth + 1) for k, v in value.items()}
+
+    def _under(self, name: str, value: Any, depth: int) -> Any:
+        if isinstance(value, dict):
+            inner = self._structure(value, depth)
+            return _without_samples(inner) if _SCHEMA & value.keys() and self._names_secret(name) else inner
+        if isinstance(value, list) and self._is_secret(name, "…" * _SHORTEST_TOKEN):
+            return [self._under(name, each, depth + 1) for each in value]
+        return REDACTED if self._is_secret(name, value) else self._structure(value, depth)
+
+    def _is_secret(self, name: str, value: Any) -> bool:
+        if value is None or isinstance(value, bool | dict | list | tuple) or value == "":
+            return False
+        return self._names_secret(name) and (not _compiled(MAYBE_NAME).search(name) or len(str(value)) >= _SHORTEST_TOKEN)
+
+
+def _part(match: Any) -> Span:
+    """The part of a match that is the secret; empty if its rule says that it is none."""
+    for name, index in _groups(match.re.pattern):
+        if (text := match[index]) is not None:
+            rule = RULES.get(name)
+            start, stop = match.span(index)
+            return (start, stop) if rule is None or rule(text) else (stop, stop)
+    start, stop = match.span()
+    return start, stop
+
+
+def _between_quotes(text: str, start: int, stop: int) -> Span:
+    """A value without its quotes, so that what was JSON stays it."""
+    while stop - start > 1 and text[start] in _QUOTES:
+        start += 1
+    while stop - start > 1 and text[stop - 1] in _QUOTES:
+        stop -= 1
+    return start, stop
+
+
+@functools.cache
+def _groups(pattern: str) -> tuple[tuple[str, int], ...]:
+    return tuple(sorted(_compiled(pattern).groupindex.items(), key=lambda item: item[1]))
+
+
+def _hidden_before(text: str) -> Iterator[Span]:
+    """Where it says ``[redacted]`` already: what overlaps with it must not hide a part of these words."""
+    place = text.find(REDACTED)
+    while place >= 0:
+        yield place, place + len(REDACTED)
+        place = text.find(REDACTED, place + 1)
+
+
+def _merged(spans: list[Span]) -> Iterator[Span]:
+    first, last = spans[0]
+    for start, stop in spans[1:]:
+        if start >= last:
+            yield first, last
+            first, last = start, stop
+        last = max(last, stop)
+    yield first, last
+
+
+def _without_samples(schema: dict[str, Any]) -> dict[str, Any]:
+    """The schema of a parameter that is a secret, without values that it may have."""
+    return {key: REDACTED if key in _SAMPLES and value is not None else value for key, value in schema.items()}

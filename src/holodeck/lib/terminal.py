@@ -5,12 +5,13 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from holodeck.lib.validation import _ESCAPES, terminal_safe  # the same rule, told apart by where a piece ends
+from holodeck.lib.validation import _ESCAPES, _LINE_ENDS, _MARK, terminal_safe  # the same rules, told apart by where a piece ends
 
 __all__ = ["TerminalGate"]
 
 _CSI: Final = re.compile(r"(?P<open>\x1b\[|\x9b)[0-?]*(?P<more>[ -/]?)[ -/]*\Z")
 _STRING: Final = re.compile(r"(?P<open>\x1b[\]PX^_]|[\x9d\x90\x98\x9e\x9f])(?P<more>)[^\x07\x1b\x9c\n]*\Z")
+_TRAILING_MARKS: Final = re.compile(f"{_MARK}{{1,8}}\\Z")
 _ESCAPE: Final = re.compile(r"(?P<open>\x1b)(?P<more>[ -/]?)[ -/]*\Z")
 
 
@@ -25,24 +26,33 @@ class TerminalGate:
     def __init__(self) -> None:
         self._held = ""
         self._return = False
+        self._marks = ""
 
     def feed(self, text: str) -> str:
         """What of the text so far can be shown now."""
         if not self._held and not self._return and text.isascii() and text.isprintable():
+            self._marks = ""
             return text
         text = ("\r" if self._return else "") + text
         self._return = text.endswith("\r")
         # A line end within a sequence counts as \n before sequences are looked for: the two have to happen in this order.
-        text = self._held + re.sub("\r\n?", "\n", text[: len(text) - self._return])
+        text = self._held + _LINE_ENDS.sub("\n", text[: len(text) - self._return])
         start = _open_sequence(text)
         self._held = _as_short_as_possible(text[start:])
-        return terminal_safe(text[:start])
+        return self._counted(text[:start])
 
     def flush(self) -> str:
         """The rest, at the end of the text; the gate is as new then."""
-        rest = self.feed("\n") if self._return else terminal_safe(self._held)
-        self._held, self._return = "", False
+        rest = self.feed("\n") if self._return else self._counted(self._held)
+        self._held, self._return, self._marks = "", False, ""
         return rest
+
+    def _counted(self, text: str) -> str:
+        """``text`` made safe, the accents before it counted in."""
+        shown = terminal_safe(self._marks + text)
+        before, marks = len(self._marks), _TRAILING_MARKS.search(shown)
+        self._marks = marks.group() if marks else ""
+        return shown[before:]
 
 
 def _open_sequence(text: str) -> int:

@@ -17,6 +17,7 @@ from typing import Any, Final
 from holodeck.errors import InputError
 
 __all__ = [
+    "CUT",
     "MAX_MESSAGE_CHARS",
     "MAX_TOOL_CHARS",
     "ValidationPipeline",
@@ -41,11 +42,20 @@ _ESCAPES: Final = re.compile(
     r"|(?:\x1b[\]PX^_]|[\x9d\x90\x98\x9e\x9f])[^\x07\x1b\x9c\n]*(?:\x07|\x1b\\|\x9c)?"
     r"|\x1b[ -/]*[0-~]?"
 )
-_BIDI: Final = "\u202a-\u202e\u2066-\u2069"
-_CONTROLS: Final = re.compile(f"[\x00-\x08\x0b-\x1f\x7f-\x9f{_BIDI}]")
+_BIDI: Final = "\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069"
+# What nobody sees, and what can carry words that nobody sees: zero-width spaces, soft hyphens, tags, supplementary variation selectors.
+# The joiners U+200C and U+200D stay: scripts and emoji are written with them.
+_INVISIBLE: Final = "\u00ad\u180e\u200b\u2060-\u2065\u206a-\u206f\ufeff\ufff9-\ufffb\U000e0000-\U000e0fff"
+_CONTROLS: Final = re.compile(f"[\x00-\x08\x0b-\x1f\x7f-\x9f{_BIDI}{_INVISIBLE}]")
+_MARK: Final = "[\u0300-\u036f\u0483-\u0489\u0591-\u05bd\u1ab0-\u1aff\u1dc0-\u1dff\u200c\u200d\u20d0-\u20ff\ufe00-\ufe0f\ufe20-\ufe2f]"
+_MARKS: Final = re.compile(f"({_MARK}{{8}}){_MARK}+")
 _TYPED_CONTROLS: Final = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]")
 _SURROGATES: Final = re.compile("[\ud800-\udfff]")
-_LINE_ENDS: Final = re.compile("\r\n?")
+_LINE_ENDS: Final = re.compile("\r\n?|[\u2028\u2029]")
+_TYPED_LINE_ENDS: Final = re.compile("\r\n?")
+
+CUT: Final = re.compile(r"… \[cut: [0-9]+ characters\]\Z")
+"""The marker with which :func:`shorten` ends a text."""
 
 Rule = Callable[[str], None]
 
@@ -68,20 +78,30 @@ def with_whole_characters(text: str) -> str:
     return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
 
 
-def shorten(text: str, limit: int) -> str:
-    """``text`` cut to at most ``limit`` characters, a marker with the original length included."""
-    if len(text) <= limit:
+def shorten(text: str, limit: int, original: int | None = None) -> str:
+    """``text`` cut to at most ``limit`` characters, a marker with the original length included.
+
+    Args:
+        text: Any text.
+        limit: In characters.
+        original: Length of the text that ``text`` is the beginning of; the marker is there then, also where ``text`` would fit.
+    """
+    if len(text) <= limit and original is None:
         return text
-    marker = f"… [cut: {len(text)} characters]"
+    marker = f"… [cut: {len(text) if original is None else original} characters]"
     return (text[: limit - len(marker)] + marker) if limit > len(marker) else text[:limit]
 
 
 def terminal_safe(text: str) -> str:
-    """``text`` without escape sequences (payload included), controls and bidi overrides; newline and tab stay."""
+    """``text`` as a terminal may be given it; newline and tab stay.
+
+    Without escape sequences (payload included), controls, characters that change the direction of what follows, and invisible ones. Line
+    separators are newlines, and of accents that are heaped on one character eight are left.
+    """
     if text.isascii() and text.isprintable():
         return text
-    text = _LINE_ENDS.sub("\n", text)
-    return _CONTROLS.sub("", exportable(_ESCAPES.sub("", text)))
+    text = _CONTROLS.sub("", exportable(_ESCAPES.sub("", _LINE_ENDS.sub("\n", text))))
+    return text if text.isascii() else _MARKS.sub(r"\1", text)
 
 
 def sanitize_tool_output(text: str, limit: int = MAX_TOOL_CHARS) -> str:
@@ -92,8 +112,7 @@ def sanitize_tool_output(text: str, limit: int = MAX_TOOL_CHARS) -> str:
         limit: Longest answer in characters, the cut marker included.
 
     Returns:
-        The text without terminal escape sequences and their payload, without C0 and C1 controls (newline and tab stay), without
-        bidirectional overrides, and no longer than ``limit``.
+        The text as :func:`terminal_safe` leaves it, and no longer than ``limit``.
     """
     return shorten(terminal_safe(text), limit)
 
@@ -188,7 +207,7 @@ class ValidationPipeline:
         Raises:
             InputError: The message is empty, over 10,000 characters, has control characters, or is not valid UTF-8.
         """
-        clean = _LINE_ENDS.sub("\n", _decode(text)).strip()
+        clean = _TYPED_LINE_ENDS.sub("\n", _decode(text)).strip()
         for rule in self._rules:
             rule(clean)
         return clean

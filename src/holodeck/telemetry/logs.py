@@ -1,8 +1,9 @@
 """HoloDeck's own log records as OTLP logs, with the trace they belong to.
 
 Only loggers below ``holodeck`` are exported: records of OpenTelemetry and its exporters never are, since exporting the complaint about a
-failed export makes the next one. While content capture is off a record's text arguments are left out, whatever they are; exception text
-and stack frames always are.
+failed export makes the next one. While content capture is off a record's text arguments are left out, whatever they are, and its message
+where it does not stand in the code like this: who writes ``f"failed with {text}"`` has filled it in already. Exception text and stack
+frames are always left out.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ import sys
 import threading
 from collections.abc import Mapping
 from time import time_ns
+from types import FrameType
 from typing import Any, Final
 
 from opentelemetry._logs import Logger, LogRecord, SeverityNumber
@@ -24,6 +26,9 @@ from holodeck.telemetry.semconv import SCOPE
 __all__ = ["OtlpLogHandler", "attach", "detach", "keep_off_stderr"]
 
 _HIDDEN: Final = "…"
+_MAX_DEPTH: Final = 8
+_MOST: Final = 2**63
+"""What an integer in OTLP has to be smaller than."""
 _SEVERITIES: Final = {
     logging.DEBUG: SeverityNumber.DEBUG,
     logging.INFO: SeverityNumber.INFO,
@@ -80,7 +85,7 @@ class OtlpLogHandler(logging.Handler):
         )
 
     def _body(self, record: logging.LogRecord) -> str:
-        if not isinstance(record.msg, str) and not self._gate.open:
+        if not self._gate.open and not (isinstance(record.msg, str) and _is_written(record)):
             return _HIDDEN  # an exception, for example: its text is content
         message = str(record.msg)
         arguments = record.args if self._gate.open else _without_text(record.args)
@@ -96,17 +101,27 @@ class OtlpLogHandler(logging.Handler):
             return {}
         return {self._gate.label(str(key)): self._plain(value) for key, value in given.items() if value is not None}
 
-    def _plain(self, value: Any) -> Any:
+    def _plain(self, value: Any, depth: int = 0) -> Any:
         if isinstance(value, str):
             return self._gate.label(value)
-        if isinstance(value, list | tuple):
-            return [self._plain(each) for each in value]
-        return value if _is_number(value) else _HIDDEN
+        if isinstance(value, list | tuple) and depth < _MAX_DEPTH:
+            return [self._plain(each, depth + 1) for each in value]
+        if _is_number(value):
+            return value if not isinstance(value, int) or abs(value) < _MOST else str(value)
+        return _HIDDEN
 
 
 def _is_number(value: object) -> bool:
     # Not isinstance: a class derived from a number may be written as any text.
     return type(value) in (bool, int, float)
+
+
+def _is_written(record: logging.LogRecord) -> bool:
+    """Whether the message stands in the code that logs, word for word: then it cannot hold what a user or a model said."""
+    caller: FrameType | None = sys._getframe()  # noqa: SLF001 - as logging itself finds the caller
+    while caller is not None and not (caller.f_lineno == record.lineno and caller.f_code.co_filename == record.pathname):
+        caller = caller.f_back
+    return caller is not None and record.msg in caller.f_code.co_consts
 
 
 def _without_text(arguments: object) -> Any:

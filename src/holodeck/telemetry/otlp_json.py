@@ -12,9 +12,11 @@ from collections.abc import Callable, Sequence
 from typing import Any, BinaryIO
 
 from google.protobuf.json_format import MessageToDict
-from opentelemetry.exporter.otlp.proto.common.trace_encoder import encode_spans
+from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 from opentelemetry.sdk.trace import ReadableSpan
 from opentelemetry.sdk.trace.export import SpanExporter, SpanExportResult
+
+from holodeck.telemetry.spool.encoding import encode, request_of, resource_of
 
 __all__ = ["LinesExporter", "to_json"]
 
@@ -22,15 +24,32 @@ _IDS = ("traceId", "spanId", "parentSpanId")
 
 
 def to_json(spans: Sequence[ReadableSpan]) -> dict[str, Any]:
-    """``spans`` as one export request."""
-    request: dict[str, Any] = MessageToDict(encode_spans(spans), use_integers_for_enums=True)
-    for resource in request.get("resourceSpans", []):
-        for scope in resource.get("scopeSpans", []):
-            for span in scope.get("spans", []):
-                _hex_ids(span)
-                for link in span.get("links", []):
-                    _hex_ids(link)
-    return request
+    """``spans`` as one export request, whatever values they have: those of a tool's own spans have passed no gate."""
+    requests = [ExportTraceServiceRequest.FromString(request_of(resource_of(span), [encode(span)])) for span in spans]
+    resources: list[dict[str, Any]] = []
+    for request in requests:
+        for resource in MessageToDict(request, use_integers_for_enums=True)["resourceSpans"]:
+            scopes = _joined(resources, resource, "scopeSpans")
+            for scope in resource["scopeSpans"]:
+                _joined(scopes, scope, "spans").extend(scope["spans"])
+    for span in (span for resource in resources for scope in resource["scopeSpans"] for span in scope["spans"]):
+        _hex_ids(span)
+        for link in span.get("links", []):
+            _hex_ids(link)
+    return {"resourceSpans": resources} if resources else {}
+
+
+def _joined(known: list[dict[str, Any]], entry: dict[str, Any], inner: str) -> list[dict[str, Any]]:
+    """What stands in ``inner`` of the known entry that is as ``entry`` otherwise; a new one, if there is none."""
+    head = {key: value for key, value in entry.items() if key != inner}
+    for other in known:
+        if {key: value for key, value in other.items() if key != inner} == head:
+            break
+    else:
+        other = {**head, inner: []}
+        known.append(other)
+    found: list[dict[str, Any]] = other[inner]
+    return found
 
 
 def _hex_ids(holder: dict[str, Any]) -> None:

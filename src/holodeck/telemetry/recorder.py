@@ -8,6 +8,7 @@ of its own.
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import Callable, Mapping, Sequence
 from types import TracebackType
 from typing import Any, Final, Self
@@ -32,6 +33,7 @@ __all__ = ["RequestRecorder", "ToolRecorder", "TurnRecorder"]
 Messages = Sequence[dict[str, Any]]
 Opened = Callable[[Span], None]
 """Told of a span that has just been started and has its first attributes."""
+_REASON: Final = re.compile("[a-z][a-z0-9_]{0,39}")
 _UNKNOWN_TOOL: Final = "_OTHER"
 """As ``http.request.method`` says it of a method that nobody knows: a name of low cardinality."""
 
@@ -97,8 +99,8 @@ def describe(error: BaseException) -> tuple[str, str]:
     if isinstance(error, HoloDeckError):
         return error.error_type, error.summary
     if isinstance(error, asyncio.CancelledError):
-        reason = str(error.args[0]) if error.args else "cancelled"
-        return reason, "stopped before its end"
+        reason = error.args[0] if error.args else None  # whoever cancels may say anything
+        return reason if isinstance(reason, str) and _REASON.fullmatch(reason) else "cancelled", "stopped before its end"
     return type(error).__name__, "an unexpected error"
 
 
@@ -128,7 +130,7 @@ class RequestRecorder(_Recorder):
         invocation = handler.inference(
             gate.label(endpoint.provider),
             request_model=gate.label(endpoint.model),
-            server_address=endpoint.address,
+            server_address=gate.label(endpoint.address) if endpoint.address else None,
             server_port=endpoint.port,
         )
         super().__init__(invocation, gate, opened)

@@ -1,0 +1,160 @@
+"""How secrets look: the forms of keys and tokens, and the names that stand before them.
+
+All patterns are RE2's. Where a form alone says too little (``basic understanding``, ``token: 5``), :data:`RULES` has the last word.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from typing import Final
+
+__all__ = ["CERTAIN", "LIKELY", "MAIL", "NAME", "MAYBE_NAME", "RULES", "mailbox", "rest_of_value"]
+
+_STRIPE: Final = frozenset(f"{kind}k_{mode}_" for kind in "spr" for mode in ("live", "test"))
+_LONGEST_BOX: Final = 64
+"""Characters before the ``@`` of an e-mail address (RFC 5321)."""
+
+_PEM: Final = r"[A-Za-z0-9+/=\s\\:,-]*"
+_PLAIN: Final = "|".join(
+    (
+        *("gh[pousr]_", "npm_", "hf_", "gsk_", "sbp_", "dop_v1_", "doo_v1_", "shp(?:at|ca|pa|ss)_", "lin_api_", "ntn_", "rubygems_", "r8_"),
+        *("tvly-", "pplx-", "xai-", "hv[sb]\\.", "whsec_", "ATATT3"),
+    )
+)
+_DASHED: Final = "|".join(
+    (
+        *("sk-(?:proj|ant|or|svcacct|admin|lf)-", "github_pat_", "gl(?:pat|dt|rt|cbt|ptt|ft|soat|agent|imt)-", "pypi-", "nvapi-", "lsv2_"),
+        *(
+            "GOCSPX-",
+            "ya29\\.",
+            "gl(?:sa|c)_",
+            "dckr_pat_",
+            "figd_",
+            "PMAK-",
+            "NRAK-",
+            "pscale_tkn_",
+            "sntr[yu]s_",
+            "dp\\.pt\\.",
+            "api_org_",
+        ),
+    )
+)
+
+# What is a secret by its look alone, whatever stands around it. A group is the part to be hidden; without one it is the whole match.
+# Nothing here begins with a repetition, and repetitions are counted in rules: both would cost RE2 its speed.
+CERTAIN: Final = "|".join(
+    (
+        rf"-----BEGIN [A-Z0-9 ]*PRIVATE KEY(?: BLOCK)?-----(?:{_PEM}?-----END [A-Z0-9 ]*PRIVATE KEY(?: BLOCK)?-----|{_PEM})",
+        r"(?P<jwt>eyJ[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+(?:\.[A-Za-z0-9_-]*)*)",
+        rf"(?P<plain>(?:{_PLAIN})[A-Za-z0-9]+)|(?P<dashed>(?:{_DASHED})[A-Za-z0-9_-]+)",
+        r"(?:\b|_|\\[nrt])(?P<generic>(?:sk|pk|rk)-[A-Za-z0-9_-]+|sk_[A-Za-z0-9_-]+|[pr]k_(?:live|test)_[A-Za-z0-9]+)",
+        r"(?P<slack>xox[a-z](?:\.xox[a-z])?-[A-Za-z0-9-]+|xapp-[A-Za-z0-9-]+)|hooks\.slack\.com/(?P<hook>[A-Za-z0-9/]+)",
+        r"discord(?:app)?\.com/api/webhooks/(?P<discord>[0-9]+/[A-Za-z0-9_-]+)",
+        r"\b(?:A3T[A-Z0-9]|AKIA|ASIA|ABIA|ACCA)[0-9A-Z]{16}\b|AIza[0-9A-Za-z_-]{30,}|\b1//[0-9A-Za-z_-]{30,}",  # AWS, Google
+        r"[0-9]Q~[A-Za-z0-9_~.-]{31,34}|\bSG\.[A-Za-z0-9_-]{16,}\.[A-Za-z0-9_-]+|:AA[A-Za-z0-9_-]{30,}",  # Azure, SendGrid, Telegram
+        r"\bSK[0-9a-f]{32}\b|\bdapi[0-9a-f]{32}|AGE-SECRET-KEY-[A-Z0-9]+",  # Twilio, Databricks, age
+        r"://(?P<login>[^\s/@:\"'<>]*:(?:[0-9]+|[0-9]*[^0-9/?#\s\"'<>][^\s\"'<>]*))@|://(?P<lone>[^\s/@:\"'<>]+)@",
+        r"(?i:[?&](?:sig|x-(?:amz|goog)-(?:signature|security-token|credential))=)(?P<query>[^\s&\"'<>]+)",
+    )
+)
+MAIL: Final = r"(?:@|%40)(?:[\p{L}\p{N}-][\p{L}\p{N}.-]*\.\p{L}{2,}|\[[0-9a-fA-F:.]+\])"
+"""An e-mail address from its ``@`` on; :func:`mailbox` finds what stands before."""
+_BOX: Final = re.compile(r"(?:[\w.%+-]+|\"[^\"\n@]+\")\Z")
+
+_NAMES: Final = "|".join(
+    (
+        r"pass(?:word|wd|wort|phrase|code)|kennwort|contrase(?:n|ñ)a|mot[_ -]?de[_ -]?passe|senha|pwd|[a-z0-9][_-]pass",
+        r"secret|credential|cvv|cvc",
+        r"(?:api|access|account|private|signing|encryption|master|subscription|storage|ssh|auth|shared[_ -]?access)[_ -]?key(?:[_ -]?id)?",
+        r"(?:access|auth|refresh|bearer|session|security|csrf|xsrf|api|bot|id)[_ -]?token|shared[_ -]?access[_ -]?signature|authorization",
+    )
+)
+_ENDS: Final = r"(?:[_-]?(?:key|value|base|hash|confirm|confirmation|[0-9]{1,2}))?s?"
+NAME: Final = rf"(?i)(?:{_NAMES}){_ENDS}$"
+"""Ends the name of a secret: what stands under it is one whatever it looks like."""
+MAYBE_NAME: Final = r"(?i)(?:^|[^a-z])(?:token|pass|cookie|set-cookie)$|[a-z0-9]Token$"
+"""Ends a name under which a secret may stand: a text of some length is one."""
+
+_BETWEEN: Final = r"(?:\\*[\"'`]|%2[27])?\s*(?:=>|:=|[:=]|%3[AaDd])\s*"
+_QUOTED: Final = r"\"(?:[^\"\\\n]|\\[^\n])*\"?|\\+\"(?:[^\"\\\n]|\\+[^\"\\\n])*(?:\\*\")?|'(?:[^'\\\n]|\\[^\n])*'?|`[^`\n]*`?"
+_WORD: Final = r"[^\s\"',;&}\]]+"
+_SCHEME: Final = r"(?i:bearer|basic|token|apikey|digest|negotiate|aws4-hmac-sha256)\s+"
+_VALUE: Final = rf"(?:{_SCHEME})?(?:{_QUOTED}|{_WORD})"
+
+# What is a secret because of the word before it, if its rule agrees.
+LIKELY: Final = "|".join(
+    (
+        rf"(?i:authorization){_BETWEEN}(?P<header>{_SCHEME}[A-Za-z-]+=(?:{_QUOTED}|{_WORD})(?:\s*,\s*[A-Za-z-]+=(?:{_QUOTED}|{_WORD}))*)",
+        rf"(?i:(?:{_NAMES}){_ENDS}){_BETWEEN}(?P<named>{_VALUE})",
+        rf"(?i:<[a-z0-9:_-]{{0,20}}(?:{_NAMES}){_ENDS}(?:\s[^<>\n]{{0,40}})?>)(?P<element>[^<\n]+)",
+        rf"(?i:--[a-z-]{{0,20}}(?:{_NAMES}|token)s?)(?:\s+|=)(?P<flag>{_QUOTED}|[^\s\"'-][^\s\"']*)",
+        r"(?i:(?:\s-u|--user)\s+)[\"']?[^\s:\"']+:(?P<user>[^\s\"']+)",
+        r"(?i:\blogin\s+[^\s]+\s+password\s+)(?P<netrc>[^\s\"']+)",
+        rf"(?i:\b(?:[a-z0-9_.-]{{0,40}}token|pass)){_BETWEEN}(?P<token>{_QUOTED}|{_WORD})",
+        r"(?i:bearer(?:\s|%20|\+)+)(?P<bearer>[A-Za-z0-9._~+/=-]{8,})|(?i:basic(?:\s|%20|\+)+)(?P<basic>[A-Za-z0-9+/=_-]{8,})",
+        r"(?i:cookie)[\"']?\s*:\s*[\"']?(?P<cookie>[A-Za-z0-9!#$%&*+.^_|~-]+=[^\n\"']+)",
+        r"(?i:pass(?:word|phrase|code|wort)\s+(?:is|was|ist|=)\s*:?\s+)(?P<said>[^\s\"']{4,})",
+    )
+)
+
+_NOTHING: Final = frozenset(
+    (
+        *("null", "none", "nil", "undefined", "true", "false", "string", "***", "..."),
+        *("is", "are", "was", "must", "has", "should", "cannot", "not", "required", "optional", "missing", "invalid", "incorrect", "wrong"),
+        *("expired", "unset", "empty", "failed", "refused", "the", "a", "an", "see", "please", "or", "and"),
+    )
+)
+
+
+def _is_value(text: str) -> bool:
+    """Not a word of a program that stands for no value, one that is read from elsewhere, or the beginning of a structure."""
+    bare = text.strip("\"'`\\")
+    if not bare or bare.lower() in _NOTHING or not bare.strip("*.•xX"):
+        return False
+    return text[0] not in "{[($<" and not text.endswith(("(", "()", "[")) and not (text[0] == "/" and "/" in text[1:])
+
+
+def _mixed(text: str) -> bool:
+    return any(c.isdigit() or c in "=+/" for c in text) or (not text[1:].islower() and not text.isupper())
+
+
+def _is_token(text: str) -> bool:
+    bare = text.strip("\"'`\\")
+    known = re.fullmatch(r"[A-Za-z0-9._~+/=:-]{8,}", bare) is not None and not bare.isdigit()
+    return known and (bare != text or len(bare) >= 16 or any(c.isdigit() for c in bare))
+
+
+RULES: Final[Mapping[str, Callable[[str], bool]]] = {
+    "jwt": lambda text: len(text) >= 20,
+    "plain": lambda text: len(text) >= 20,
+    "dashed": lambda text: len(text) >= 20 and any(c.isdigit() or c.isupper() for c in text[6:]),
+    "generic": lambda text: len(text) >= 15 or (text[:8] in _STRIPE and len(text) >= 12),
+    "slack": lambda text: len(text) >= 15,
+    "hook": lambda text: len(text) >= 16,
+    "discord": lambda text: len(text) >= 24,
+    "lone": lambda text: len(text) >= 16,
+    "named": _is_value,
+    "element": _is_value,
+    "flag": _is_value,
+    "token": _is_token,
+    "bearer": lambda text: _mixed(text) or len(text) >= 16,
+    "basic": _mixed,
+    "said": lambda text: not text.strip(".,;:!?\"'").isalpha(),
+}
+"""By the group that has matched: whether it is a secret. Those without a rule are."""
+
+_MORE: Final = re.compile(r"[,;&}\]]+(?![\w.-]{1,40}\s*[=:])[^\s\"',;&}\]]+")
+
+
+def mailbox(text: str, end: int) -> int:
+    """Where the e-mail address begins whose ``@`` is at ``end``; ``end`` if nothing stands before it."""
+    found = _BOX.search(text, max(end - _LONGEST_BOX, 0), end)
+    return found.start() if found else end
+
+
+def rest_of_value(text: str, end: int) -> int:
+    """Where an unquoted value ends that has been read up to ``end``, if a comma or the like in it is a part of it."""
+    while more := _MORE.match(text, end):
+        end = more.end()
+    return end
