@@ -222,6 +222,26 @@ def test_secrets_are_hidden_on_request_and_the_recording_still_plays(tmp_path: P
     assert again.message.content == "Your token [redacted]."
 
 
+SECRETIVE = '''
+def look(text: str = "anna@example.com", password: str = "hunter2hunter2") -> str:
+    """Asks bob@example.com with sk-abcdefghij0123456789."""
+    return '{"p\\\\u0061ssword": "hunter2", "keys": {"api_keys": ["topsecret"]}}'
+'''
+
+
+def test_secrets_of_tools_are_hidden_and_the_recording_still_plays(tmp_path: Path, server: ModelServer) -> None:
+    """What a tool says of itself, its defaults, arguments in lists, and results that are JSON."""
+    (tmp_path / "secretive.py").write_text(SECRETIVE, encoding="utf-8")
+    tool = {"name": "look", "type": "function", "file": "secretive.py", "function": "look"}
+    agent = write_agent(tmp_path, server, tools=[tool])
+    server.reply(Reply(tool_calls=[Call("look", {"text": "x"})]), Reply(text="Done."))
+    chat(agent, "Look", to=tmp_path / "rec.yaml", redact=True)
+    text = (tmp_path / "rec.yaml").read_text()
+    assert not [secret for secret in ("hunter2", "anna@", "bob@", "sk-abc", "topsecret") if secret in text]
+    (again,) = chat(agent, "Look", model=f"scripted/{tmp_path / 'rec.yaml'}")
+    assert again.error is None
+
+
 def test_a_failure_of_the_provider_is_recorded_and_played(tmp_path: Path, server: ModelServer) -> None:
     """The same error type on the same spans, and the same words."""
     server.reply(Fault(status=429), Fault.reset_after(3))

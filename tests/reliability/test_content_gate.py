@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -14,16 +15,43 @@ from support.otlp_receiver import OtlpReceiver
 CANARY = "kanarienvogel"
 SECRET = "sk-kanarienvogel-0123456789abcdef"
 TOOLS = f'''
+import asyncio
+import gc
 import logging
+import warnings
 
 def result(text: str) -> str:
     """Answers."""
+    for name in ("openai", "httpx", "semantic_kernel", "mcp", "opentelemetry", "holodeck.tools", "other"):
+        logging.getLogger(name).error(f"a library says {{text}}")
+    warnings.warn(f"a warning about {{text}}")
+    print("printed", text)
     return "{CANARY} " + text
 
 def fails(text: str) -> str:
     """Fails."""
     logging.getLogger("holodeck.tools").error("failed with %s", text)
-    raise ValueError("{CANARY} " + text)
+    error = ValueError("{CANARY} " + text)
+    error.add_note("{CANARY}")
+    raise error from KeyError("{CANARY}")
+
+def together(text: str) -> str:
+    """Fails in two ways."""
+    raise ExceptionGroup("{CANARY}", [OSError(2, "{CANARY}", text), asyncio.CancelledError("{CANARY}", text)][:1])
+
+async def given_up(text: str) -> str:
+    """Cancels itself, and leaves a task behind that nobody waits for."""
+    async def lost():
+        raise ValueError(text)
+    task = asyncio.get_running_loop().create_task(lost(), name=text)
+    await asyncio.sleep(0)
+    del task
+    gc.collect()
+    raise asyncio.CancelledError(text)
+
+def leaves(text: str) -> str:
+    """Wants to end the program."""
+    raise SystemExit(text)
 
 def nested(data: dict) -> dict:
     """Answers with data."""
@@ -34,7 +62,10 @@ def nested(data: dict) -> dict:
 def agent(directory: Path, server: ModelServer) -> Path:
     """An agent whose instructions hold the canary, too."""
     (directory / "tools.py").write_text(TOOLS, encoding="utf-8")
-    tools = [{"name": n, "type": "function", "file": "tools.py", "function": n} for n in ("result", "fails", "nested")]
+    tools = [
+        {"name": n, "type": "function", "file": "tools.py", "function": n}
+        for n in ("result", "fails", "nested", "together", "given_up", "leaves")
+    ]
     tools.append({"name": "ask", "type": "prompt", "template": f"{CANARY}: {{{{text}}}}", "description": "Asks"})
     data = {
         "name": "support",
@@ -56,6 +87,8 @@ def answers(server: ModelServer) -> list[str]:
         Call("ask", {"text": CANARY}, id="d"),
         Call("result", raw=f'{{"text": "{CANARY}', id="e"),
         Call("result", {CANARY: CANARY}, id="f"),
+        Call(CANARY, {CANARY: CANARY}, id="g"),
+        *(Call(name, {"text": CANARY}, id=name) for name in ("together", "given_up", "leaves")),
     ]
     body = {"error": {"message": f"bad {CANARY}", "type": CANARY, "code": CANARY}}
     server.reply(
@@ -71,14 +104,28 @@ def answers(server: ModelServer) -> list[str]:
     return [f"tell me about {CANARY}", *[f"again {CANARY}"] * 5]
 
 
-@pytest.mark.parametrize("protocol", ["http/protobuf", "grpc"])
-def test_with_the_gate_shut_no_content_leaves_on_any_signal(protocol: str, tmp_path: Path) -> None:
+NOISY = {
+    **dict.fromkeys(("OTEL_LOG_LEVEL", "OTEL_PYTHON_LOG_LEVEL", "OPENAI_LOG", "HTTPX_LOG_LEVEL", "GRPC_VERBOSITY"), "debug"),
+    "PYTHONASYNCIODEBUG": "1",
+    "PYTHONWARNINGS": "default",
+    "SEMANTICKERNEL_EXPERIMENTAL_GENAI_ENABLE_OTEL_DIAGNOSTICS": "true",
+    "SEMANTICKERNEL_EXPERIMENTAL_GENAI_ENABLE_OTEL_DIAGNOSTICS_SENSITIVE": "true",
+    "OTEL_INSTRUMENTATION_GENAI_EMIT_EVENT": "true",
+    "OTEL_SEMCONV_STABILITY_OPT_IN": "gen_ai_latest_experimental",
+    "OTEL_PYTHON_LOGGING_AUTO_INSTRUMENTATION_ENABLED": "true",
+    "TRACELOOP_TRACE_CONTENT": "true",
+}
+"""Variables that make libraries, or programs like this one, say more than they should."""
+
+
+@pytest.mark.parametrize(("protocol", "noise"), [("http/protobuf", {}), ("grpc", NOISY)], ids=["http", "grpc, and everybody talks"])
+def test_with_the_gate_shut_no_content_leaves_on_any_signal(protocol: str, noise: dict[str, str], tmp_path: Path) -> None:
     """Prompt, instructions, reply, tool arguments, tool results and exception texts are in no byte of OTLP or of the trace file."""
     with OtlpReceiver() as receiver, ModelServer() as server:
         out = tmp_path / "t.jsonl"
         messages = [part for text in answers(server) for part in ("-m", text)]
         endpoint = receiver.grpc_url if protocol == "grpc" else receiver.http_url
-        env = {"OTEL_EXPORTER_OTLP_ENDPOINT": endpoint, "OTEL_EXPORTER_OTLP_PROTOCOL": protocol}
+        env = {"OTEL_EXPORTER_OTLP_ENDPOINT": endpoint, "OTEL_EXPORTER_OTLP_PROTOCOL": protocol, **noise}
         done = run(["chat", agent(tmp_path, server), "--observability", "--trace-file", out, "-v", *messages], env=env)
         assert done.code == 1
         assert not server.unused
@@ -86,6 +133,9 @@ def test_with_the_gate_shut_no_content_leaves_on_any_signal(protocol: str, tmp_p
         assert {a.signal for a in receiver.raw} == {"traces", "metrics", "logs"}
         leaving = b"".join(a.body for a in receiver.raw) + out.read_bytes()
         assert CANARY.encode() not in leaving
+        assert not [
+            line for line in done.err.splitlines() if line.startswith(("openai", "httpx", "semantic_kernel", "mcp", "asyncio", "D0", "I0"))
+        ]
         assert SECRET.encode() not in leaving + done.err.encode() + done.out.encode()
 
 
@@ -118,6 +168,80 @@ def test_with_the_gate_open_secrets_are_redacted_on_every_signal(tmp_path: Path)
         assert not [secret for secret in [*secrets, "hunter2hunter2", SECRET] if secret in leaving]
 
 
+LABELS = {
+    "gen_ai.agent.name": "label0",
+    "gen_ai.agent.description": "label1",
+    "gen_ai.tool.description": "label2",
+    "gen_ai.response.id": "label3",
+    "gen_ai.response.model": "label4",
+    "gen_ai.tool.call.id": "label5",
+    "error.type": "Label6",
+}
+"""The attributes that are no content, with a word for each."""
+LABELLED_TOOL = '''
+class Label6(Exception):
+    pass
+
+def fails() -> str:
+    """label2"""
+    raise Label6("x")
+'''
+
+
+def test_what_leaves_while_the_gate_is_shut_is_what_the_documentation_says(tmp_path: Path) -> None:
+    """Names, descriptions, ids and classes: each of them in its attribute, and nowhere else."""
+    (tmp_path / "tools.py").write_text(LABELLED_TOOL, encoding="utf-8")
+    with OtlpReceiver() as receiver, ModelServer() as server:
+        data = {
+            "name": "label0",
+            "description": "label1",
+            "model": {"provider": "openai", "name": "m", "endpoint": server.url},
+            "tools": [{"name": "fails", "type": "function", "file": "tools.py", "function": "fails"}],
+        }
+        (tmp_path / "agent.yaml").write_text(yaml.safe_dump(data), encoding="utf-8")
+        told = {"id": "label3", "model": "label4"}
+        server.reply(Reply(tool_calls=[Call("fails", {}, id="label5")], **told), Reply(text="done", **told))
+        env = {"OTEL_EXPORTER_OTLP_ENDPOINT": receiver.http_url}
+        assert run(["chat", tmp_path / "agent.yaml", "--observability", "-m", "hi"], env=env).code == 0
+        for attribute, word in LABELS.items():
+            assert {key for span in receiver.spans for key, value in span.attributes.items() if word in str(value)} == {attribute}
+
+
+def test_values_of_a_tools_own_spans_cost_neither_the_chat_nor_their_neighbours(tmp_path: Path) -> None:
+    """A tool may record what it likes: lone surrogates, bytes and numbers without end are shown, written and sent with the rest."""
+    (tmp_path / "tools.py").write_text(
+        "def own() -> str:\n"
+        "    from opentelemetry import trace\n"
+        "    with trace.get_tracer('mine').start_as_current_span('odd\\ud83e') as span:\n"
+        "        span.set_attributes({'k\\ud83e': 'v\\ud83e', 'large': 2**70, 'nan': float('nan'), 'raw': b'\\xff', 'a': 'a\\u2028b'})\n"
+        "        span.add_event('e\\ud83e', {'x': ['\\ud83e']})\n"
+        "        span.record_exception(ValueError('\\ud83e'))\n"
+        "    return 'ok'\n",
+        encoding="utf-8",
+    )
+    with OtlpReceiver() as receiver, ModelServer() as server:
+        server.reply(Reply(tool_calls=[Call("own", {}, id="a")]), Reply(text="done"))
+        data = {
+            "name": "support",
+            "model": {"provider": "openai", "name": "m", "endpoint": server.url},
+            "tools": [{"name": "own", "type": "function", "file": "tools.py", "function": "own"}],
+        }
+        (tmp_path / "agent.yaml").write_text(yaml.safe_dump(data), encoding="utf-8")
+        out = tmp_path / "t.jsonl"
+        env = {"OTEL_EXPORTER_OTLP_ENDPOINT": receiver.http_url}
+        done = run(["chat", tmp_path / "agent.yaml", "--observability", "--trace-file", out, "-v", "-m", "go"], env=env)
+        assert (done.code, done.out.strip()) == (0, "done")
+        assert "odd\ufffd" in done.err
+        tree = ("invoke_agent support", [("chat m", []), ("execute_tool own", [("odd\ufffd", [])]), ("chat m", [])])
+        assert receiver.tree() == tree
+        spans = [
+            s
+            for line in out.read_text(encoding="utf-8").splitlines()
+            for s in json.loads(line)["resourceSpans"][0]["scopeSpans"][0]["spans"]
+        ]
+        assert [span["name"] for span in spans] == ["chat m", "odd\ufffd", "execute_tool own", "chat m", "invoke_agent support"]
+
+
 def test_nothing_is_injected_into_requests_to_the_provider(tmp_path: Path) -> None:
     """No trace header and no baggage goes to the model provider, whatever the environment says about propagation."""
     with OtlpReceiver() as receiver, ModelServer() as server:
@@ -130,13 +254,14 @@ def test_nothing_is_injected_into_requests_to_the_provider(tmp_path: Path) -> No
 def test_a_dot_env_file_changes_neither_telemetry_nor_capture(tmp_path: Path) -> None:
     """A .env in the working directory is not read by us, by Semantic Kernel or by the clients."""
     with OtlpReceiver() as receiver, ModelServer() as server:
-        (tmp_path / ".env").write_text(
-            "SEMANTICKERNEL_EXPERIMENTAL_GENAI_ENABLE_OTEL_DIAGNOSTICS=true\n"
-            "SEMANTICKERNEL_EXPERIMENTAL_GENAI_ENABLE_OTEL_DIAGNOSTICS_SENSITIVE=true\n"
-            "OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT=true\n"
-            f"OTEL_TRACES_EXPORTER=otlp\nOTEL_EXPORTER_OTLP_ENDPOINT={receiver.http_url}\n",
-            encoding="utf-8",
-        )
+        for name in (".env", ".env.local", ".envrc"):
+            (tmp_path / name).write_text(
+                "SEMANTICKERNEL_EXPERIMENTAL_GENAI_ENABLE_OTEL_DIAGNOSTICS=true\n"
+                "SEMANTICKERNEL_EXPERIMENTAL_GENAI_ENABLE_OTEL_DIAGNOSTICS_SENSITIVE=true\n"
+                "OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT=true\n"
+                f"OTEL_TRACES_EXPORTER=otlp\nOTEL_EXPORTER_OTLP_ENDPOINT={receiver.http_url}\n",
+                encoding="utf-8",
+            )
         out = tmp_path / "t.jsonl"
         assert run(["chat", agent(tmp_path, server), "--trace-file", out, "-m", CANARY], cwd=tmp_path).code == 0
         assert receiver.raw == []

@@ -27,7 +27,7 @@ from holodeck.testing.memory import LogCollector
 from support.answers import NEXT
 from support.model_server import Call, ModelServer, Reply
 
-RAW = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
+RAW = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff\ud800-\udfff\U000e0000-\U000e01ef]")
 ANY_TEXT = st.text(st.characters(), max_size=60)  # lone surrogates and controls included
 ANY_JSON = st.recursive(
     st.none() | st.booleans() | st.integers(-(2**80), 2**80) | st.floats() | ANY_TEXT,

@@ -251,6 +251,12 @@ class Recorded(Strict):
         """Hides in a live text what was hidden in the recording."""
         return Redactor(self.redaction_patterns) if self.redacted else str
 
+    def hide(self, tool: ToolSpec) -> ToolSpec:
+        """A live tool as this recording would hold it."""
+        if not self.redacted:
+            return tool
+        return ToolSpec.model_validate(Redactor(self.redaction_patterns).structure(tool.model_dump()))
+
 
 class Script(Strict):
     """Everything a scripted model will say.

@@ -153,7 +153,7 @@ def _recorded_differences(recorded: Recorded | None, request: ModelRequest) -> I
         yield f"instructions:\n{text_difference(recorded.instructions or '', now)}"
     before = {tool.name: tool for tool in recorded.tools}
     for tool in request.tools:
-        if tool.name in before and (old := _definition(before[tool.name])) != (new := recorded.redact(_definition(tool))):
+        if tool.name in before and (old := _definition(before[tool.name])) != (new := _definition(recorded.hide(tool))):
             yield f"tool {tool.name}:\n{text_difference(old, new)}"
 
 

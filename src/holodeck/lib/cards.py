@@ -20,23 +20,32 @@ DIGITS: Final = r"(?:^|[^0-9A-Fa-f]|[g-zG-Z][A-Fa-f]{1,3})(?P<digits>[0-9](?:[ .
 def cards(digits: str) -> Iterator[Span]:
     """Where card numbers are in a run of digits: whole groups of it, of the length of a brand, with the right check digit."""
     groups = list(re.finditer("[0-9]+", digits))
-    if len(groups) > 1 and all(len(group[0]) == 1 for group in groups):
-        if _is_card("".join(group[0] for group in groups[:20]), 1):
-            yield 0, len(digits)
-        return
     place = 0
     while place < len(groups):
-        length = _card_at(groups, place)
-        if length:
+        length = _single_digits(groups, place)
+        if length > 1:
+            found = _is_card("".join(group[0] for group in groups[place : place + min(length, _LONGEST_CARD + 1)]), 1)
+        else:
+            length = _card_at(groups, place)
+            found = length > 0
+        if found:
             yield groups[place].start(), groups[place + length - 1].end()
         place += length or 1
+
+
+def _single_digits(groups: list[re.Match[str]], place: int) -> int:
+    """How many digits from ``place`` on stand each by itself: only all of them can be a card, or every list of digits would hold one."""
+    end = place
+    while end < len(groups) and len(groups[end][0]) == 1:
+        end += 1
+    return end - place
 
 
 def _card_at(groups: list[re.Match[str]], place: int) -> int:
     """How many groups from ``place`` on are one card number; 0 if none are."""
     number, widest = "", 0
     for count, group in enumerate(groups[place : place + 6], start=1):
-        number, widest = number + group[0][:20], max(widest, len(group[0]))
+        number, widest = number + group[0][: _LONGEST_CARD + 1], max(widest, len(group[0]))
         if len(number) > _LONGEST_CARD:
             return 0
         if _is_card(number, 1 if count == 1 else widest):
@@ -46,7 +55,7 @@ def _card_at(groups: list[re.Match[str]], place: int) -> int:
 
 def _is_card(number: str, widest: int) -> bool:
     # The first and the last group of a UUID are wider than any group of a card.
-    return len(number) >= _SHORTEST_CARD and widest <= _WIDEST_GROUP and _is_brand(number) and _luhn(number)
+    return _SHORTEST_CARD <= len(number) <= _LONGEST_CARD and widest <= _WIDEST_GROUP and _is_brand(number) and _luhn(number)
 
 
 def _is_brand(number: str) -> bool:

@@ -15,7 +15,7 @@ import re2
 
 from holodeck.lib.cards import DIGITS, Span, cards
 from holodeck.lib.disguises import without_disguise
-from holodeck.lib.secret_patterns import CERTAIN, LIKELY, MAIL, NAME, MAYBE_NAME, RULES, mailbox, rest_of_value
+from holodeck.lib.secret_patterns import CERTAIN, LIKELY, MAIL, MAYBE_NAME, NAME, RULES, mailbox, rest_of_value
 
 __all__ = ["REDACTED", "Redactor", "compile_pattern"]
 
@@ -72,13 +72,16 @@ class Redactor:
             end: Leave out what begins from here on. It is looked at all the same, for a secret that begins before.
         """
         try:
-            end = len(text) if end is None else end
-            clean, found = self._hidden(text, end)
-            if not text.isascii() and (bare := without_disguise(text)) != text:
-                undisguised, more = self._hidden(bare, end)
-                clean = undisguised if more > found else clean
+            return self._text(text, 0) if end is None or end >= len(text) else self._plain(text, end)
         except Exception:  # noqa: BLE001 - fails closed: whatever went wrong, the text does not get out
             return _FAILED
+
+    def _plain(self, text: str, end: int | None = None) -> str:
+        end = len(text) if end is None else end
+        clean, found = self._hidden(text, end)
+        if not text.isascii() and (bare := without_disguise(text)) != text:
+            undisguised, more = self._hidden(bare, end)
+            return undisguised if more > found else clean
         return clean
 
     def _hidden(self, text: str, end: int) -> tuple[str, int]:
@@ -139,26 +142,26 @@ class Redactor:
         if isinstance(value, list | tuple):
             pair = len(value) == 2 and isinstance(value[0], str) and self._is_secret(value[0], value[1])
             return [value[0], REDACTED] if pair else [self._structure(each, depth + 1) for each in value]
-        if isinstance(value, int | float) and abs(value) >= _SMALLEST_CARD and self(str(value)) != str(value):
+        if isinstance(value, int | float) and abs(value) >= _SMALLEST_CARD and self._plain(str(value)) != str(value):
             return REDACTED
         return value
 
     def _text(self, text: str, depth: int) -> str:
-        """A text, which may be JSON itself: there a secret may be spelled with escapes."""
+        """A text, which may be JSON itself: there a secret may be spelled with escapes, and what is left has to be JSON again."""
         if text.lstrip()[:1] in ("{", "["):
             try:
                 inner = json.loads(text)
             except (ValueError, RecursionError):
-                return self(text)
+                return self._plain(text)
             clean = self._structure(inner, depth + 1)
             text = text if clean == inner else json.dumps(clean, ensure_ascii=False)
             if not any(pattern.search(text) for pattern in self._own):
                 return text
-        return self(text)
+        return self._plain(text)
 
     def _mapping(self, value: dict[Any, Any], depth: int) -> dict[str, Any]:
         said = next((n for key in _NAME_KEYS if isinstance(n := value.get(key), str) and "value" in value), "")
-        return {self(str(k)): self._under(said if k == "value" and said else str(k), v, depth + 1) for k, v in value.items()}
+        return {self._plain(str(k)): self._under(said if k == "value" and said else str(k), v, depth + 1) for k, v in value.items()}
 
     def _under(self, name: str, value: Any, depth: int) -> Any:
         if isinstance(value, dict):

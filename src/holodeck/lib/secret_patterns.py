@@ -9,7 +9,7 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Final
 
-__all__ = ["CERTAIN", "LIKELY", "MAIL", "NAME", "MAYBE_NAME", "RULES", "mailbox", "rest_of_value"]
+__all__ = ["CERTAIN", "LIKELY", "MAIL", "MAYBE_NAME", "NAME", "RULES", "mailbox", "rest_of_value"]
 
 _STRIPE: Final = frozenset(f"{kind}k_{mode}_" for kind in "spr" for mode in ("live", "test"))
 _LONGEST_BOX: Final = 64

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 from holodeck.backends import Backend
 from holodeck.backends.expectation import ModelRequest
 from holodeck.errors import BackendError, SettingError, ToolError
-from holodeck.lib.redaction import REDACTED, Redactor
+from holodeck.lib.redaction import Redactor
 from holodeck.lib.whole_file import write_whole
 from holodeck.lib.yaml_writer import write_yaml
 from holodeck.models.agent import PromptTool
@@ -147,7 +147,7 @@ class Recorder:
     def _recorded(self) -> dict[str, Any]:
         first, *others = (_endpoint(asked or backend.endpoint) for backend, asked in self._models.items())
         redaction = {"redacted": True, "redaction_patterns": self._patterns} if self._redactor else {}
-        tools = [tool.model_dump() for tool in self._tools.values()]
+        tools = [self._hidden(tool.model_dump()) for tool in self._tools.values()]
         instructions = {"instructions": self._instructions} if self._instructions is not None else {}
         other_models = {"other_models": others} if others else {}
         return {"agent": self._agent.config.name, "model": first, **other_models, **redaction, **instructions, "tools": tools}
@@ -157,18 +157,7 @@ class Recorder:
 
     def _hidden(self, value: Any) -> Any:
         """A structure whose texts are redacted, values under names of secrets whole."""
-        if self._redactor is None:
-            return value
-        if isinstance(value, dict):
-            return {key: self._under(key, inner) for key, inner in value.items()}
-        if isinstance(value, list):
-            return [self._hidden(inner) for inner in value]
-        return self._redactor(value) if isinstance(value, str) else value
-
-    def _under(self, key: str, value: Any) -> Any:
-        assert self._redactor is not None
-        secret = isinstance(value, str | int | float) and self._redactor.names_secret(key)
-        return REDACTED if secret else self._hidden(value)
+        return self._redactor.structure(value) if self._redactor else value
 
 
 def _endpoint(model: ModelEndpoint) -> dict[str, Any]:

@@ -13,7 +13,7 @@ from functools import lru_cache
 from typing import Any, Final
 
 from holodeck.lib.redaction import Redactor
-from holodeck.lib.validation import CUT, exportable, sanitize_parameters, shorten, terminal_safe
+from holodeck.lib.validation import CUT, sanitize_parameters, shorten, terminal_safe
 
 __all__ = ["Gate"]
 
@@ -50,8 +50,8 @@ class Gate:
         return self._clean(text, min(_LABEL_LIMIT, self._limit))
 
     def identifier(self, text: str) -> str:
-        """An id from outside, exportable and capped; never redacted, or ids would no longer match the provider's."""
-        return shorten(exportable(text), min(_LABEL_LIMIT, self._limit))
+        """An id from outside, without controls and capped; never redacted, or ids would no longer match the provider's."""
+        return shorten(terminal_safe(text), min(_LABEL_LIMIT, self._limit))
 
     def text(self, text: str) -> str | None:
         """Content as text; None while the gate is shut."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 import base64
 import json
 from collections.abc import Callable, Sequence
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, Final
 
 from google.protobuf.json_format import MessageToDict
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
@@ -21,6 +21,8 @@ from holodeck.telemetry.spool.encoding import encode, request_of, resource_of
 __all__ = ["LinesExporter", "to_json"]
 
 _IDS = ("traceId", "spanId", "parentSpanId")
+_LINE_ENDS: Final = {0x85: "\\u0085", 0x2028: "\\u2028", 0x2029: "\\u2029"}
+"""What JSON may hold as it is, and what others take for the end of a line."""
 
 
 def to_json(spans: Sequence[ReadableSpan]) -> dict[str, Any]:
@@ -75,7 +77,8 @@ class LinesExporter(SpanExporter):
 
     def export(self, spans: Sequence[ReadableSpan]) -> SpanExportResult:
         """Write ``spans`` as one line."""
-        line = json.dumps(to_json(spans), ensure_ascii=False, separators=(",", ":")).encode("utf-8", "replace") + b"\n"
+        text = json.dumps(to_json(spans), ensure_ascii=False, separators=(",", ":")).translate(_LINE_ENDS)
+        line = text.encode("utf-8", "replace") + b"\n"
         try:
             self._out.write(line)
             self._out.flush()
