@@ -65,6 +65,17 @@ def test_files(tmp_path, monkeypatch):
     assert _offered("read ./no", tab=False) == []
 
 
+def test_which_files(tmp_path, monkeypatch):
+    """Directories with the slash behind which one goes on; hidden files where a dot asks for them; no name that acts on the terminal."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "dir one").mkdir()
+    for name in ("dir one/with space.md", "dir one/ünï 日本.txt", ".hidden", "esc\x1b[2J.md", "line\nend.md"):
+        (tmp_path / name).touch()
+    assert _offered("/save ") == ["/save dir one/"]
+    assert _offered("/save .h") == ["/save .hidden"]
+    assert _offered("/save dir one/") == ["/save dir one/with space.md", "/save dir one/ünï 日本.txt"]
+
+
 def test_descriptions_are_harmless():
     """What a tool's author wrote passes the gate."""
     (found,) = _completer().get_completions(Document("/call lo"), CompleteEvent())

@@ -135,6 +135,22 @@ def test_half_a_formula_is_text():
     assert _lines(r"\(open and \*this\* $$") == ["(open and *this* $$"]
 
 
+@pytest.mark.parametrize("width", [12, 20, 40, 80, 200])
+@pytest.mark.parametrize("columns", [2, 8, 30])
+def test_nothing_of_a_table_is_lost(columns, width):
+    """However many columns it has for however narrow a terminal; where they do not fit side by side, they stand as they were written."""
+    rows = [[f"{row}{chr(97 + column % 26)}{column}" for column in range(columns)] for row in ("head", 1, 2)]
+    text = "\n".join(f"| {' | '.join(row)} |" for row in (rows[0], ["---"] * columns, *rows[1:]))
+    lines = _lines(text, width=width)
+    assert all(cell_len(line) <= width for line in lines)
+    if columns == 30 and width < 200:
+        assert " ".join(lines).replace("- ", "-").split(" | ")[1:5] == rows[0][1:5]
+    shown = "".join(lines)
+    for character in "".join(map("".join, rows)):
+        assert character in shown
+        shown = shown.replace(character, "", 1)
+
+
 def test_without_unicode():
     """Bullets, quotations, rules and tables are drawn in ASCII."""
     shown = _lines("- a\n\n> b\n\n---\n\n| a | b |\n|---|---|\n| 1 | 2 |", glyphs=ASCII)

@@ -17,12 +17,12 @@ from holodeck.models.observability import TelemetrySettings
 class _Conversation:
     """As much of a conversation as commands use."""
 
-    def __init__(self, turns: int = 0, kept: bool = True) -> None:
+    def __init__(self, turns: int = 0, kept: bool = True, **settings: bool) -> None:
         self.file = io.StringIO()
         self.notes = Notes(self.file)
         self.turns = [TurnResult(number=n + 1, trace_id=f"{n + 1:032x}") for n in range(turns)]
         self.left = self.failed = False
-        self.agent = SimpleNamespace(settings=TelemetrySettings())
+        self.agent = SimpleNamespace(settings=TelemetrySettings(**settings))
         self.shown: list[int] = []
         self._kept = kept
 
@@ -90,12 +90,13 @@ def test_trace_refuses_what_is_no_turn(argument):
 
 
 def test_trace_without_spans_says_why():
-    """No turn yet, spans that are gone, telemetry that is off: each has its words."""
+    """No turn yet, spans that are gone, telemetry that is off, a turn that was stopped before it began: each has its words."""
     assert "no turn yet" in _Conversation().said_after("/trace")
     assert "not kept" in _Conversation(turns=1, kept=False).said_after("/trace")
-    off = _Conversation(turns=1, kept=False)
-    off.turns = [TurnResult(number=1)]
-    assert "switched off" in off.said_after("/trace")
+    for disabled, words in ((True, "switched off"), (False, "stopped before it began")):
+        without = _Conversation(kept=False, disabled=disabled)
+        without.turns = [TurnResult(number=1)]
+        assert words in without.said_after("/trace")
 
 
 def test_exit_leaves():

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import fcntl
 import io
+import os
+import struct
+import termios
 
 import pytest
 
@@ -44,6 +48,14 @@ def test_the_width(environ, width, term, monkeypatch):
     monkeypatch.delenv("COLUMNS", raising=False)
     console = TerminalConsole(file=io.StringIO(), force_terminal=True, _environ={"TERM": term, **environ})
     assert console.width == width
+
+
+def test_columns_of_nothing_leave_the_terminal_its_width():
+    """COLUMNS=0 says nothing: the terminal itself does."""
+    master, slave = os.openpty()
+    fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 20, 61, 0, 0))
+    with os.fdopen(slave, "w") as file, os.fdopen(master):
+        assert TerminalConsole(file=file, _environ={"TERM": "xterm", "COLUMNS": "0"}).width == 61
 
 
 def test_a_reader_that_goes_away_is_no_exit():

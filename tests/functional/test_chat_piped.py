@@ -151,7 +151,7 @@ _WRONG_COMMANDS = {
     "/save no/such/directory/x.md": "nothing has been said yet",
     "/call": "/call takes a tool",
     "/call lokup_order": "there is no tool lokup_order: did you mean lookup_order? (tools: lookup_order, ",
-    "/call \x1b[2Jwipe": "there is no tool wipe: (tools: ",
+    "/call \x1b[2Jwipe": "there is no tool wipe (tools: ",
     "/call lookup_order " + '{"order_id": ' + "[" * 20_000: "nested too deeply",
     "/call weather days=" + "[" * 20_000: "nested too deeply",
     "/call lookup_order x": "'x' is no argument",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import sys
+import time
 
 import pytest
 
@@ -230,3 +231,28 @@ def test_typing_while_a_whole_answer_arrives_at_once(tmp_path):
         assert "item 3999" not in terminal.history_text
         terminal.wait_for(_ANSWERED, timeout=60)
         assert re.findall(r"^• item (\d+) with code$", terminal.history_text, re.MULTILINE) == [str(n) for n in range(4000)]
+
+
+def test_what_has_been_printed_does_not_stand_there_twice(tmp_path):
+    """The moment a block is complete it is no live line any more."""
+    text = "\n\n".join(f"paragraph {n}." for n in range(40))
+    with Terminal(["chat", scripted_agent(tmp_path, {"text": text, "chunks": 200, "chunk_delay": 0.015})]) as terminal:
+        _ask(terminal)
+        terminal.wait_for("paragraph 2.", timeout=20)
+        while "paragraph 39." not in terminal.history_text:
+            rows = [row for row in terminal.screen if row.startswith("paragraph") and row.endswith(".")]
+            assert len(rows) == len(set(rows))
+            time.sleep(0.005)
+        terminal.wait_for(_ANSWERED)
+
+
+def test_a_tool_that_has_ended_does_not_run(tmp_path):
+    """Its line stands there once, beside that of a tool that goes on."""
+    calls = [call("nap", "call_1", seconds=1.5), call("nap", "call_2", seconds=0.4)]
+    with Terminal(["chat", scripted_agent(tmp_path, {"tool_calls": calls}, {"text": "End."})]) as terminal:
+        _ask(terminal)
+        terminal.wait_for(re.compile(r"nap\(seconds=0.4\) ✓"), timeout=20)
+        for _ in range(10):
+            time.sleep(0.03)
+            assert sum("nap(seconds=0.4)" in row for row in terminal.screen) == 1
+        terminal.wait_for("End.")

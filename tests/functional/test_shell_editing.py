@@ -151,7 +151,7 @@ def test_completion(agent, tmp_path):
         terminal.type("look at ./tra")
         terminal.type("\t")
         terminal.wait_for("look at ./transcripts")
-        assert "> look at ./transcripts" in terminal.screen
+        assert "> look at ./transcripts/" in terminal.screen
 
 
 @pytest.mark.parametrize("columns", [40, 80, 160])
@@ -160,7 +160,7 @@ def test_the_menu_can_be_read(agent, columns):
     with Terminal(["chat", agent], columns=columns) as terminal:
         terminal.wait_for("> ")
         terminal.type("/")
-        terminal.wait_for(re.compile(r"^> /\n +/help", re.MULTILINE))
+        terminal.wait_for(re.compile(r"^> /\n +/help(.*\n)+ +/call", re.MULTILINE))
         rows = [row.strip() for row in terminal.screen[terminal.screen.index("> /") + 1 :] if row.strip()]
         usages = [command.usage for command in COMMANDS.values()]
         assert len(rows) >= 5
@@ -284,3 +284,22 @@ def test_a_history_of_many_entries_is_quick(agent, home):
         terminal.type("zzzz")  # nowhere: all entries are looked through, for each key
         terminal.wait_for("zzzz", timeout=5)
         assert terminal.cpu - before < 1.0
+
+
+def test_tab_takes_the_only_one_and_goes_on(agent, tmp_path):
+    """A second Tab does not take it back: it takes what may follow."""
+    (tmp_path / "here" / "transcripts" / "of may").mkdir(parents=True)
+    with Terminal(["chat", agent], cwd=tmp_path / "here") as terminal:
+        terminal.wait_for("> ")
+        terminal.type("/sa")
+        terminal.wait_for(re.compile(r"^ /save FILE", re.MULTILINE))
+        terminal.key("tab")
+        terminal.wait_for(re.compile(r"^> /save\n +transcripts/$", re.MULTILINE))
+        terminal.key("tab")
+        terminal.wait_for(re.compile(r"^> /save transcripts/\n +of may/$", re.MULTILINE))
+        terminal.key("tab")
+        terminal.type("x.md")
+        terminal.wait_for("> /save transcripts/of may/x.md")
+        terminal.key("ctrl-u")
+        terminal.type("/sa\ttr\t\ty.md")  # quicker than any menu
+        terminal.wait_for("> /save transcripts/of may/y.md")

@@ -73,4 +73,8 @@ class ShellCompleter(Completer):
         return "" if self._narrow() else " ".join(terminal_safe(text).split())
 
     def _files(self, begun: str, event: CompleteEvent) -> Iterator[Completion]:
-        yield from self._paths.get_completions(Document(begun), event)
+        """Names in the directory that ``begun`` is in: hidden ones where they are asked for, and none that would act on the terminal."""
+        for found in self._paths.get_completions(Document(begun), event):
+            name = found.display_text
+            if name.isprintable() and (begun.rpartition("/")[2] or not name.startswith(".")):
+                yield Completion(found.text + "/" * name.endswith("/"), found.start_position, display=name)

@@ -5,13 +5,16 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable, Mapping
+from itertools import islice
 from pathlib import Path
 from time import monotonic
 from typing import Any, Final, TextIO
 
 from prompt_toolkit import PromptSession
+from prompt_toolkit.application import get_app
 from prompt_toolkit.auto_suggest import AutoSuggestFromHistory, ConditionalAutoSuggest
-from prompt_toolkit.completion import Completer
+from prompt_toolkit.buffer import Buffer
+from prompt_toolkit.completion import CompleteEvent, Completer, Completion, ConditionalCompleter
 from prompt_toolkit.data_structures import Size
 from prompt_toolkit.document import Document
 from prompt_toolkit.enums import EditingMode
@@ -125,7 +128,7 @@ def make_editor(
         message,
         output=output,
         history=history,
-        completer=completer,
+        completer=ConditionalCompleter(completer, Condition(lambda: not asking())),
         auto_suggest=ConditionalAutoSuggest(AutoSuggestFromHistory(), Condition(lambda: not asking())),
         complete_while_typing=Condition(lambda: not asking() and _completes(session.default_buffer.document)),
         complete_in_thread=False,
@@ -147,9 +150,15 @@ def _completes(document: Document) -> bool:
 
 
 def editing_keys() -> KeyBindings:
-    """Alt-Enter and Ctrl-J add a line."""
+    """Alt-Enter and Ctrl-J add a line; Tab takes what is offered alone, and asks what may follow it."""
     keys = KeyBindings()
     begun = monotonic()
+
+    @keys.add("tab", filter=Condition(lambda: len(_offered(get_app().current_buffer)) == 1))
+    def take(event: KeyPressEvent) -> None:
+        buffer = event.current_buffer
+        buffer.apply_completion(_offered(buffer)[0])
+        buffer.start_completion()
 
     @keys.add("escape", "enter")
     def add_line(event: KeyPressEvent) -> None:
@@ -163,6 +172,13 @@ def editing_keys() -> KeyBindings:
             add_line(event)
 
     return keys
+
+
+def _offered(buffer: Buffer) -> list[Completion]:
+    """The first two of what can stand at the cursor; asked now, since Tab may come before a menu does. Nothing while one goes round."""
+    if buffer.complete_state is not None and buffer.complete_state.complete_index is not None:
+        return []
+    return list(islice(buffer.completer.get_completions(buffer.document, CompleteEvent(completion_requested=True)), 2))
 
 
 def input_rows(session: PromptSession[Any], columns: int) -> int:

@@ -33,6 +33,9 @@ _FENCE_STYLE: Final = "dim"
 _LONGEST_LINE: Final = 2000
 """Characters of a line of code that are still coloured; longer ones are data."""
 _RULE_CELLS: Final = 40
+_LEAST_COLUMN: Final = 6
+"""Cells of a column of a table, unless all of it is shorter."""
+_BETWEEN: Final = 3
 _FORMULAS: Final = {r"\(": r"\)", r"\[": r"\]", "$$": "$$"}
 """How formulas begin, and how they end."""
 
@@ -270,23 +273,30 @@ class _Layout:
                 text.append(content, style or None)
 
     def _table(self, tokens: Sequence[Token]) -> Iterator[Text]:
+        rows: list[list[Text]] = []
+        for place, token in enumerate(tokens):
+            if token.type == "tr_open":
+                rows.append([])
+            elif token.type in ("th_open", "td_open"):
+                rows[-1].append(self._inline(tokens[place + 1].children or []))
+        justify = [_justify(token) for token in tokens if token.type == "th_open"]
+        if _least_width(rows) <= self._room:
+            yield from self._laid_out(rows, justify)
+            return
+        for number, row in enumerate(rows):  # too many columns for this terminal: in cells of a letter or two nothing could be read
+            yield from self._wrapped(Text("| ").append_text(Text(" | ").join(row)).append(" |"))
+            if not number:
+                yield from self._wrapped(Text("|" + "---|" * len(row), "dim"))
+
+    def _laid_out(self, rows: Sequence[Sequence[Text]], justify: Sequence[Any]) -> Iterator[Text]:
         from rich import box  # noqa: PLC0415 - the prompt has to be quick
         from rich.table import Table  # noqa: PLC0415 - as above
 
         table = Table(box=box.ASCII2 if self._glyphs.ascii else box.SQUARE, header_style="bold", show_edge=False, pad_edge=False)
-        row: list[Text] = []
-        heading = False
-        for place, token in enumerate(tokens):
-            if token.type in ("th_open", "td_open"):
-                heading = token.type == "th_open"
-                cell = self._inline(tokens[place + 1].children or [])
-                if heading:
-                    table.add_column(cell, justify=_justify(token), overflow="fold")
-                row.append(cell)
-            elif token.type == "tr_close":
-                if not heading:
-                    table.add_row(*row)
-                row = []
+        for heading, side in zip(rows[0], justify, strict=True):
+            table.add_column(heading, justify=side, overflow="fold")
+        for row in rows[1:]:
+            table.add_row(*row)
         for segments in self._console.render_lines(table, self._console.options.update(width=self._room), pad=False):
             line = Text()
             for segment in segments:
@@ -309,6 +319,12 @@ def _end_of(tokens: Sequence[Token], place: int) -> int:
 def _last_line(token: Token) -> int:
     assert token.map is not None
     return token.map[1]
+
+
+def _least_width(rows: Sequence[Sequence[Text]]) -> int:
+    """Cells that a table needs to be read: some for each column, and what stands between them."""
+    widest: list[int] = [max(cell.cell_len for cell in column) for column in zip(*rows, strict=True)]
+    return sum(min(cells, _LEAST_COLUMN) + _BETWEEN for cells in widest) - _BETWEEN
 
 
 def _justify(token: Token) -> Any:

@@ -234,6 +234,7 @@ class LiveScreen:
             with set_app(self._app):
                 renderer.erase()
                 output.write_raw(text.replace("\n", "\r\n"))
+                self._app.render_counter += 1  # else the live lines are those of before, which may stand above now
                 renderer.render(self._app, self._app.layout)
         finally:
             output.held = False

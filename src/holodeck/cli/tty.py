@@ -54,7 +54,7 @@ class TerminalConsole(Console):
     def size(self) -> ConsoleDimensions:
         """Columns and rows; ``COLUMNS`` and the terminal itself count with ``TERM=dumb``, too, and nothing is 0."""
         width, height = super().size
-        if self.is_dumb_terminal:
+        if self.is_dumb_terminal or not (width and height):  # COLUMNS=0 says nothing
             width, height = self._width or 0, self._height or 0
             with suppress(OSError, ValueError):
                 own = os.get_terminal_size(self.file.fileno())

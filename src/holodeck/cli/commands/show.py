@@ -12,6 +12,7 @@ from holodeck.models.observability import TelemetryStatistics
 
 if TYPE_CHECKING:
     from holodeck.cli.conversation import Conversation
+    from holodeck.models.events import TurnResult
 
 __all__ = ["show_history", "show_stats", "show_tools", "show_turn"]
 
@@ -26,10 +27,15 @@ async def show_turn(conversation: Conversation, argument: str) -> None:
     else:
         result = turns[int(argument) - 1 if argument else -1]
         if not conversation.show_trace(result):
-            conversation.complain(
-                "the spans of this turn are not kept" if result.trace_id else "telemetry is switched off: there are no spans"
-            )
+            conversation.complain(_why_no_spans(conversation, result))
         show_link(notes, result, conversation.agent.settings)
+
+
+def _why_no_spans(conversation: Conversation, result: TurnResult) -> str:
+    if result.trace_id:
+        return "the spans of this turn are not kept"
+    off = conversation.agent.settings.disabled
+    return "telemetry is switched off: there are no spans" if off else "this turn was stopped before it began: it has no spans"
 
 
 async def show_tools(conversation: Conversation, argument: str) -> None:
