@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import unicodedata
 from typing import Final
 
@@ -28,21 +27,27 @@ _HYPHENS: Final = (*range(0x2010, 0x2016), 0x2043, 0x2212, 0xFE58, 0xFE63, 0xFF0
 _QUOTES: Final = {0x201C: '"', 0x201D: '"', 0x201E: '"', 0x2018: "'", 0x2019: "'", 0x201A: "'", 0xAB: '"', 0xBB: '"'}
 
 
+class _Table(dict[int, "int | str | None"]):
+    """What each character stands for; found out when it is met first."""
+
+    def __missing__(self, code: int) -> int | str | None:
+        self[code] = found = _meaning(code)
+        return found
+
+
+def _meaning(code: int) -> int | str | None:
+    character = chr(code)
+    if unicodedata.category(character) == "Zs":
+        return " "
+    if (digit := unicodedata.decimal(character, None)) is not None:
+        return str(digit)
+    plain = unicodedata.normalize("NFKC", character) if code in _LOOKALIKES else ""
+    return plain if len(plain) == 1 and plain.isascii() else code
+
+
+_TABLE: Final = _Table(_QUOTES | dict.fromkeys(_HYPHENS, "-") | dict.fromkeys(_INVISIBLE))
+
+
 def without_disguise(text: str) -> str:
     """``text`` without invisible characters, in plain letters, digits, hyphens, quotes and spaces where it has variants of them."""
-    return text if text.isascii() else text.translate(_table())
-
-
-@functools.cache
-def _table() -> dict[int, str | None]:
-    table: dict[int, str | None] = {}
-    for code in range(0x80, 0x20000):
-        character = chr(code)
-        if unicodedata.category(character) == "Zs":
-            table[code] = " "
-        elif (digit := unicodedata.decimal(character, None)) is not None:
-            table[code] = str(digit)
-    for code in _LOOKALIKES:
-        if len(plain := unicodedata.normalize("NFKC", chr(code))) == 1 and plain.isascii():
-            table[code] = plain
-    return table | dict.fromkeys(_HYPHENS, "-") | _QUOTES | dict.fromkeys(_INVISIBLE)
+    return text if text.isascii() else text.translate(_TABLE)

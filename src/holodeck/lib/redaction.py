@@ -24,6 +24,8 @@ _FAILED: Final = "[redacted: could not be checked]"
 _MAX_DEPTH: Final = 40
 _SHORTEST_TOKEN: Final = 8
 """Characters of a text that is a secret only because it stands under ``token``."""
+_KEY_LIMIT: Final = 64
+"""Longest key that is remembered, in characters."""
 _QUOTES: Final = "\"'`\\"
 _SMALLEST_CARD: Final = 10**12
 _SCHEMA: Final = frozenset(("type", "$ref", "anyOf", "oneOf", "allOf", "enum", "const"))
@@ -63,6 +65,8 @@ class Redactor:
 
     def __init__(self, patterns: Iterable[str] = ()) -> None:
         self._own = [compile_pattern(p) for p in patterns]
+        # Structures repeat their keys: role, parts, type, content.
+        self._known_key = functools.lru_cache(maxsize=512)(lambda key: (self._plain(key), self._names_secret(key)))
 
     def __call__(self, text: str, end: int | None = None) -> str:
         """``text`` with every secret replaced by ``[redacted]``; hidden whole if it cannot be checked. Idempotent.
@@ -159,14 +163,18 @@ class Redactor:
                 return text
         return self._plain(text)
 
+    def _key(self, key: str) -> tuple[str, bool]:
+        """A key as it may go out, and whether it is the name of a secret."""
+        return self._known_key(key) if len(key) <= _KEY_LIMIT else (self._plain(key), self._names_secret(key))
+
     def _mapping(self, value: dict[Any, Any], depth: int) -> dict[str, Any]:
         said = next((n for key in _NAME_KEYS if isinstance(n := value.get(key), str) and "value" in value), "")
-        return {self._plain(str(k)): self._under(said if k == "value" and said else str(k), v, depth + 1) for k, v in value.items()}
+        return {self._key(str(k))[0]: self._under(said if k == "value" and said else str(k), v, depth + 1) for k, v in value.items()}
 
     def _under(self, name: str, value: Any, depth: int) -> Any:
         if isinstance(value, dict):
             inner = self._structure(value, depth)
-            return _without_samples(inner) if _SCHEMA & value.keys() and self._names_secret(name) else inner
+            return _without_samples(inner) if _SCHEMA & value.keys() and self._key(name)[1] else inner
         if isinstance(value, list) and self._is_secret(name, "…" * _SHORTEST_TOKEN):
             return [self._under(name, each, depth + 1) for each in value]
         return REDACTED if self._is_secret(name, value) else self._structure(value, depth)
@@ -174,7 +182,7 @@ class Redactor:
     def _is_secret(self, name: str, value: Any) -> bool:
         if value is None or isinstance(value, bool | dict | list | tuple) or value == "":
             return False
-        return self._names_secret(name) and (not _compiled(MAYBE_NAME).search(name) or len(str(value)) >= _SHORTEST_TOKEN)
+        return self._key(name)[1] and (not _compiled(MAYBE_NAME).search(name) or len(str(value)) >= _SHORTEST_TOKEN)
 
 
 def _part(match: Any) -> Span:
