@@ -423,7 +423,9 @@ def test_redaction_patterns_are_tried_by_re2() -> None:
     patterns = [r"sk-\w+", r"(a+)+$"]
     assert resolve({"traces": {"redaction_patterns": patterns}}).redaction_patterns == tuple(patterns)
     for bad in (r"(?<=x)y", r"(a)\1", "(", "x*", ""):
-        with pytest.raises(ConfigError, match=r"observability\.traces\.redaction_patterns\[1\]: the pattern"):
+        with pytest.raises(
+            ConfigError, match=r"observability\.traces\.redaction_patterns\[1\]: (not a pattern of RE2|.* matches the empty text)"
+        ):
             resolve({"traces": {"redaction_patterns": ["ok", bad]}})
 
 

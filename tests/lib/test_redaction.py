@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from holodeck.lib.redaction import Redactor, compile_pattern
+from holodeck.lib.patterns import compile_pattern
+from holodeck.lib.redaction import Redactor
 
 SECRETS = [
     "sk-proj-abcdefghijklmnop1234",

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal, Self
 
 from pydantic import Field, PrivateAttr, model_validator
 
-from holodeck.lib.redaction import compile_pattern
+from holodeck.lib.patterns import compile_pattern
 from holodeck.lib.validation import shorten
 from holodeck.models.base import Strict
 from holodeck.models.tool_execution import ToolSpec

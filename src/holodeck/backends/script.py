@@ -29,8 +29,9 @@ from typing import Any, Final, Literal, Self
 from pydantic import Field, PrivateAttr, ValidationError, field_validator, model_validator
 
 from holodeck.backends.expectation import Expectation
+from holodeck.lib.patterns import compile_pattern
 from holodeck.lib.problems import one_line
-from holodeck.lib.redaction import Redactor, compile_pattern
+from holodeck.lib.redaction import Redactor
 from holodeck.lib.strict_yaml import read_yaml
 from holodeck.models.base import MAX_INT, Float, Int, Strict
 from holodeck.models.token_usage import TokenUsage

@@ -87,18 +87,16 @@ def _exporter_problem(names: set[str], signal: Signal, known: tuple[str, ...]) -
 def _check_patterns(patterns: list[str]) -> None:
     if not patterns:
         return
-    from holodeck.lib.redaction import compile_pattern  # noqa: PLC0415 - RE2 is loaded only where there are patterns
+    from holodeck.lib.patterns import compile_pattern  # noqa: PLC0415 - RE2 is loaded only where there are patterns
 
     for index, pattern in enumerate(patterns):
         path = ("observability", "traces", "redaction_patterns", index)
-        shown = f"'{one_line(pattern, 80)}'"
         try:
             compiled = compile_pattern(pattern)
         except ValueError as error:
-            advice = "write it without look-around and back-references"
-            raise KeyedError(path, f"the pattern {shown} cannot be used by RE2 ({one_line(str(error))}): {advice}") from error
+            raise KeyedError(path, one_line(str(error))) from error
         if compiled.search(""):
-            raise KeyedError(path, f"the pattern {shown} matches the empty text, and so everywhere: make it match something")
+            raise KeyedError(path, f"'{one_line(pattern, 80)}' matches the empty text, and so everywhere: make it match something")
 
 
 class _Resolver:

@@ -11,13 +11,12 @@ import json
 from collections.abc import Iterable, Iterator
 from typing import Any, Final
 
-import re2
-
 from holodeck.lib.cards import DIGITS, Span, cards
 from holodeck.lib.disguises import without_disguise
+from holodeck.lib.patterns import compile_pattern
 from holodeck.lib.secret_patterns import CERTAIN, LIKELY, MAIL, MAYBE_NAME, NAME, RULES, mailbox, rest_of_value
 
-__all__ = ["REDACTED", "Redactor", "compile_pattern"]
+__all__ = ["REDACTED", "Redactor"]
 
 REDACTED: Final = "[redacted]"
 _FAILED: Final = "[redacted: could not be checked]"
@@ -31,21 +30,6 @@ _SMALLEST_CARD: Final = 10**12
 _SCHEMA: Final = frozenset(("type", "$ref", "anyOf", "oneOf", "allOf", "enum", "const"))
 _SAMPLES: Final = frozenset(("default", "const", "enum", "example", "examples"))
 _NAME_KEYS: Final = ("name", "key", "header", "field")
-
-
-def compile_pattern(pattern: str) -> Any:
-    """``pattern`` compiled by RE2.
-
-    Raises:
-        ValueError: It is not a pattern, or needs back-references or look-around, which RE2 does not have.
-    """
-    options = re2.Options()
-    options.log_errors = False
-    try:
-        return re2.compile(pattern, options)
-    except re2.error as error:
-        detail = error.args[0] if error.args else ""
-        raise ValueError(detail.decode("utf-8", "replace") if isinstance(detail, bytes) else str(detail)) from error
 
 
 @functools.cache

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Final, Self
 
 from pydantic import AfterValidator, BeforeValidator, ValidationInfo, field_validator, model_validator
 
-from holodeck.lib.redaction import compile_pattern
-from holodeck.lib.validation import shorten
+from holodeck.lib.patterns import compile_pattern
 from holodeck.models.base import Float, Strict
 from holodeck.testing.calls import value_text
 
@@ -37,24 +36,8 @@ _KEPT: Final = 1024
 """Patterns and schemas that are kept compiled."""
 _LONGEST: Final = 200
 """Most characters of what is said of a schema."""
+compiled = functools.lru_cache(maxsize=_KEPT)(compile_pattern)
 _TYPES: Final = "string, number, integer, boolean, object, array or null"
-
-
-@functools.lru_cache(maxsize=_KEPT)
-def compiled(pattern: str) -> Any:
-    """``pattern`` compiled by RE2.
-
-    Raises:
-        ValueError: It is none; says what RE2 does not have, and where in the pattern the fault is if that is known.
-    """
-    try:
-        return compile_pattern(pattern)
-    except ValueError as error:
-        what, _, part = str(error).partition(": ")
-        where = f" '{shorten(part, 60)}'" if part and part != pattern else ""
-        if where and pattern.count(part) == 1:
-            where += f" at character {pattern.index(part) + 1}"
-        raise ValueError(f"not a pattern of RE2, which has no look-around and no back-references: {what}{where}") from error
 
 
 @functools.lru_cache(maxsize=_KEPT)

@@ -16,8 +16,8 @@ from referencing import Registry, Resource
 from referencing.exceptions import Unresolvable
 from referencing.jsonschema import DRAFT202012
 
+from holodeck.lib.patterns import compile_pattern
 from holodeck.lib.problems import choices
-from holodeck.lib.redaction import compile_pattern
 from holodeck.lib.validation import shorten
 from holodeck.tools.fitting import kind_of
 
