@@ -59,3 +59,34 @@ def test_links_are_followed_and_pipes_written_through(tmp_path: Path) -> None:
     assert os.read(reading, 100) == b"through the pipe"
     os.close(reading)
     assert pipe.is_fifo()
+
+
+@pytest.mark.parametrize("name", ["/dev/stdout", "/proc/self/fd/1", "/dev/fd/1"])
+@pytest.mark.parametrize("piped", [True, False])
+def test_an_open_file_keeps_what_stands_in_it(tmp_path: Path, name: str, *, piped: bool) -> None:
+    """Standard output gets the text between what is written there before and after, be it a pipe or a file."""
+    if not Path(name).exists():
+        pytest.skip(f"this system has no {name}")
+    program = (
+        "import os\n"
+        "from pathlib import Path\n"
+        "from holodeck.lib.whole_file import write_whole\n"
+        "os.write(1, b'before ')\n"
+        f"write_whole(Path({name!r}), 'text')\n"
+        "os.write(1, b' after')\n"
+    )
+    path = tmp_path / "out"
+    with path.open("wb") as file:
+        done = subprocess.run([sys.executable, "-c", program], stdout=subprocess.PIPE if piped else file, check=True)
+    assert (done.stdout if piped else path.read_bytes()) == b"before text after"
+    assert [entry.name for entry in tmp_path.iterdir()] == ["out"]
+
+
+def test_links_in_a_circle_are_an_error_like_any_other(tmp_path: Path) -> None:
+    """Whoever handles what cannot be written handles this, too; nothing is replaced."""
+    one, other = tmp_path / "one", tmp_path / "other"
+    one.symlink_to(other)
+    other.symlink_to(one)
+    with pytest.raises(OSError, match="symbolic links"):
+        write_whole(one, "x")
+    assert one.is_symlink()

@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 import os
+import re
 import stat
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from pathlib import Path
+from pathlib import Path
+from typing import Final
 
 __all__ = ["write_whole"]
+
+_STANDARD: Final = {"/dev/stdout": 1, "/dev/stderr": 2}
+_DESCRIPTOR: Final = re.compile(r"/(?:dev|proc/self)/fd/([0-9]{1,9})")
 
 
 def write_whole(path: Path, text: str, *, private: bool = False) -> None:
     """Write ``text``, in UTF-8: at any moment ``path`` holds what it held before, or all of it.
 
-    Links are followed, and what is no regular file (``/dev/stdout``) is written through.
+    Links are followed. What is no regular file is written through, and so is an open file (``/dev/stdout``, ``/dev/fd/3``): what stands in
+    it already stays.
 
     Args:
         path: The file; its directory exists.
@@ -25,16 +28,39 @@ def write_whole(path: Path, text: str, *, private: bool = False) -> None:
     Raises:
         OSError: It cannot be written, and is as it was.
     """
-    target = path.resolve()
-    if target.exists() and not target.is_file():
-        target.write_text(text, encoding="utf-8")
-        return
+    descriptor, mode = _descriptor(path), _mode(path)
+    if descriptor is not None:
+        with os.fdopen(os.dup(descriptor), "w", encoding="utf-8") as file:
+            file.write(text)
+    elif mode is not None and not stat.S_ISREG(mode):
+        path.write_text(text, encoding="utf-8")
+    else:
+        kept = None if mode is None else stat.S_IMODE(mode)
+        _replace(Path(os.path.realpath(path)), text, 0o600 if private else kept)  # resolve() raises what is no OSError for some links
+
+
+def _descriptor(path: Path) -> int | None:
+    """The open file that ``path`` stands for; None if it is a name like any other."""
+    found = _DESCRIPTOR.fullmatch(str(path))
+    return int(found.group(1)) if found else _STANDARD.get(str(path))
+
+
+def _mode(path: Path) -> int | None:
+    """What ``path`` is and who may read it; None if there is nothing yet."""
+    try:
+        return path.stat().st_mode
+    except FileNotFoundError:
+        return None
+
+
+def _replace(target: Path, text: str, mode: int | None) -> None:
     part = target.with_name(f".{target.name}.{os.getpid()}.part")
     try:
-        with os.fdopen(os.open(part, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600 if private else 0o666), "w", encoding="utf-8") as file:
+        flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC
+        with os.fdopen(os.open(part, flags, 0o666 if mode is None else mode), "w", encoding="utf-8") as file:
             file.write(text)
-        if target.exists() and not private:
-            part.chmod(stat.S_IMODE(target.stat().st_mode))
+        if mode is not None:
+            part.chmod(mode)  # the umask may have taken some of it
         part.replace(target)
     except BaseException:
         part.unlink(missing_ok=True)
