@@ -50,6 +50,8 @@ def test_what_is_plain_is_taken(given, meant):
     [
         {"n": "five"},
         {"n": "NaN"},
+        {"x": "1e999"},
+        {"deep": '{"n": 1, "n": 2}'},
         {"n": "[1]"},
         {"n": 5.5},
         {"n": True},
@@ -84,3 +86,9 @@ def test_booleans_that_stand_for_numbers_are_found():
     """True is no 1: Python would take it for one."""
     found = stray_booleans({"n": True, "b": True, "free": True, "size": False, "s": True}, SCHEMA)
     assert [where for where, _ in found] == ["n", "size"]
+
+
+def test_booleans_inside_are_found():
+    """They are found at any depth, where the schema says what stands there."""
+    inside = {"list": [1, True], "deep": {"n": 1, "next": {"n": False, "other": True}}, "free": [True], "maybe": None}
+    assert [where for where, _ in stray_booleans(inside, SCHEMA)] == ["list.1", "deep.next.n"]

@@ -62,6 +62,15 @@ def test_wrong_arguments_are_refused_and_nothing_runs(bench):
     assert not (bench.directory / "ran").exists()
 
 
+@pytest.mark.parametrize("number", ['"NaN"', '"inf"', '"1e999"', "true"])
+def test_what_is_no_number_in_json_is_none_as_text(bench, number):
+    """A function that asks for a number gets one: what JSON cannot write as a number is refused as text, too."""
+    box = bench.function("def f(x: float = float('inf')): return x")
+    with pytest.raises(ToolRefused, match=r"x: (Input should be a finite number|must be a number)"):
+        bench.call(box, f'{{"x": {number}}}')
+    assert bench.call(box, "{}") == '"Infinity"'  # Python's own default is the function's matter
+
+
 def test_yaml_parameters_are_checked_then_converted(bench):
     """``parameters`` decide what is accepted, annotations what the function gets; defaults of the file are passed on."""
     source = "import datetime\ndef f(day: datetime.date, n: int = 1): return f'{day.year} {n}'"

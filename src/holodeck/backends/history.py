@@ -12,6 +12,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, Final
 
 from holodeck.backends import kernel
+from holodeck.lib.json_text import unwrapped
 from holodeck.models.exchange import ModelReply, ToolCall
 
 if TYPE_CHECKING:
@@ -65,6 +66,7 @@ def _name(name: str) -> str:
 
 
 def _valid(arguments: str) -> str:
+    arguments = unwrapped(arguments)  # as tools read it: the model is told what it was taken to mean
     try:
         return arguments if isinstance(json.loads(arguments), dict) else "{}"
     except (ValueError, RecursionError):

@@ -19,6 +19,7 @@ from holodeck.backends.history import add_reply, add_results, as_messages, new_h
 from holodeck.backends.reply import ReplyBuilder
 from holodeck.chat.agent import Agent
 from holodeck.errors import BackendError, HoloDeckError, ToolDenied, ToolError, ToolTimeout
+from holodeck.lib.json_text import unwrapped
 from holodeck.lib.validation import shorten, terminal_safe
 from holodeck.models.chat import ChatSession, Message, MessageRole
 from holodeck.models.cost import RequestUsage
@@ -346,7 +347,7 @@ def _empty(reply: ModelReply) -> BackendError:
 
 def _execution(call: ToolCall) -> ToolExecution:
     try:
-        parameters = json.loads(call.arguments)
+        parameters = json.loads(unwrapped(call.arguments))
     except (ValueError, RecursionError):
         parameters = {"arguments": call.arguments}
     if not isinstance(parameters, dict):

@@ -6,10 +6,10 @@ Every refusal says what was wrong in words for the model, which gets it as the c
 from __future__ import annotations
 
 import json
-import math
 from typing import TYPE_CHECKING, Any, Final
 
 from holodeck.errors import ToolRefused
+from holodeck.lib.json_text import read_json, unwrapped
 from holodeck.lib.validation import exportable, shorten
 from holodeck.tools.fitting import kind_of
 
@@ -21,7 +21,6 @@ __all__ = ["parse_arguments", "refusal"]
 _MOST_FAULTS: Final = 5
 _FAULT_CHARS: Final = 300
 _MOST_LEVELS: Final = 100
-_MOST_DIGITS: Final = 1000
 
 
 def parse_arguments(arguments: str | Mapping[str, Any] | None) -> dict[str, Any]:
@@ -37,8 +36,6 @@ def parse_arguments(arguments: str | Mapping[str, Any] | None) -> dict[str, Any]
     if arguments is None or (isinstance(arguments, str) and not arguments.strip()):
         return {}
     value = _json_value(arguments)
-    if isinstance(value, str) and value.lstrip().startswith("{"):
-        value = _json_value(value)
     if not isinstance(value, dict):
         raise ToolRefused(f"The arguments must be a JSON object such as {{}}, not {_json_type(value)}.")
     if not _is_flat_enough(value, _MOST_LEVELS):
@@ -48,43 +45,12 @@ def parse_arguments(arguments: str | Mapping[str, Any] | None) -> dict[str, Any]
 
 def _json_value(arguments: str | Mapping[str, Any]) -> Any:
     try:
-        value = _read(arguments) if isinstance(arguments, str) else dict(arguments)
+        value = read_json(unwrapped(arguments)) if isinstance(arguments, str) else dict(arguments)
         return json.loads(exportable(json.dumps(value, ensure_ascii=False, allow_nan=False)))
     except RecursionError as exc:
         raise ToolRefused("The arguments are nested too deeply.") from exc
     except (ValueError, TypeError) as exc:
         raise ToolRefused(f"The arguments are not valid JSON: {shorten(exportable(str(exc)), _FAULT_CHARS)}.") from exc
-
-
-def _read(text: str) -> Any:
-    text = text.removeprefix("\ufeff")
-    return json.loads(text, parse_constant=_no_constant, parse_int=_integer, parse_float=_float, object_pairs_hook=_object)
-
-
-def _no_constant(name: str) -> Any:
-    raise ValueError(f"{name} is not a JSON value")
-
-
-def _integer(digits: str) -> int:
-    if len(digits) > _MOST_DIGITS:
-        raise ValueError(f"a number has {len(digits):,} digits, and at most {_MOST_DIGITS:,} are taken")
-    return int(digits)
-
-
-def _float(digits: str) -> float:
-    value = float(digits)
-    if math.isinf(value):
-        raise ValueError(f"the number {shorten(digits, 40)} is too large")
-    return value
-
-
-def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    value = dict(pairs)
-    if len(value) < len(pairs):
-        keys = [key for key, _ in pairs]
-        twice = next(key for key in keys if keys.count(key) > 1)
-        raise ValueError(f"the key {json.dumps(shorten(twice, 100))} stands twice")
-    return value
 
 
 def _is_flat_enough(value: Any, levels: int) -> bool:

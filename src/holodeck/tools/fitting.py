@@ -7,11 +7,12 @@ no text, and true is no number.
 
 from __future__ import annotations
 
-import json
 from typing import TYPE_CHECKING, Any, Final
 
+from holodeck.lib.json_text import read_json
+
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
 
 __all__ = ["fitted", "kind_of", "stray_booleans"]
 
@@ -52,11 +53,8 @@ def fitted(arguments: dict[str, Any], schema: Mapping[str, Any]) -> dict[str, An
 
 
 def stray_booleans(arguments: dict[str, Any], schema: Mapping[str, Any]) -> list[tuple[str, str]]:
-    """Pairs of where and what for properties that are true or false where a number is wanted: Python would take them for 1 and 0."""
-    fitter = _Fitter(schema)
-    kinds = {name: fitter.kinds_of(part) for name, part in schema.get("properties", {}).items()}
-    strays = [name for name, value in arguments.items() if isinstance(value, bool) and (kinds.get(name) or _ANY) <= _NUMBERS]
-    return [(name, "must be a number, not a boolean") for name in strays]
+    """Pairs of where (dotted) and what for each true or false where a number is wanted: Python would take them for 1 and 0."""
+    return [(".".join(where), "must be a number, not a boolean") for where in _Fitter(schema).strays(arguments, schema)]
 
 
 class _Fitter:
@@ -76,9 +74,17 @@ class _Fitter:
             return [self.value(item, items) for item in value]
         return value
 
-    def kinds_of(self, schema: Any) -> frozenset[str] | None:
-        """The types that a schema, which may be a reference, takes; None if it does not say."""
-        return self._kinds(self._resolved(schema))
+    def strays(self, value: Any, schema: Any, where: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
+        """Where in ``value`` a boolean stands in place of a number."""
+        schema = self._branch(self._resolved(schema), kind_of(value))
+        if isinstance(value, bool) and (self._kinds(schema) or _ANY) <= _NUMBERS:
+            yield where
+        elif isinstance(value, dict) and isinstance(properties := schema.get("properties"), dict):
+            for name, item in value.items():
+                yield from self.strays(item, properties.get(name), (*where, name))
+        elif isinstance(value, list):
+            for index, item in enumerate(value):
+                yield from self.strays(item, schema.get("items"), (*where, str(index)))
 
     def _object(self, value: dict[str, Any], properties: dict[str, Any], required: Any) -> dict[str, Any]:
         needed = required if isinstance(required, list) else []
@@ -89,7 +95,7 @@ class _Fitter:
         }
 
     def _takes_null(self, schema: Any) -> bool:
-        kinds = self.kinds_of(schema)
+        kinds = self._kinds(self._resolved(schema))
         return kinds is None or "null" in kinds
 
     def _resolved(self, schema: Any) -> dict[str, Any]:
@@ -154,13 +160,9 @@ def _converted(value: Any, kinds: frozenset[str] | None) -> Any:
 def _read(text: str, kinds: frozenset[str]) -> Any:
     """The value whose JSON ``text`` is, if it is of one of ``kinds``; ``text`` itself if not."""
     try:
-        value = json.loads(text, parse_constant=_refuse)
+        value = read_json(text)
     except (ValueError, RecursionError):
         return text
     kind = kind_of(value)
     wanted = kind in kinds or (kind == "integer" and "number" in kinds) or (kind == "number" and "integer" in kinds)
     return value if wanted and kind in _READABLE else text
-
-
-def _refuse(name: str) -> Any:
-    raise ValueError(name)

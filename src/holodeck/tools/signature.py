@@ -136,7 +136,9 @@ class Signature:
         build: Any = TypedDict  # mypy knows literal fields only
         taken = build("Arguments", fields)
         taken.__module__ = self._module  # where pydantic looks up names in annotations
-        taken.__pydantic_config__ = ConfigDict(extra="forbid", arbitrary_types_allowed=False, validate_by_name=True, loc_by_alias=False)
+        taken.__pydantic_config__ = ConfigDict(
+            extra="forbid", arbitrary_types_allowed=False, validate_by_name=True, loc_by_alias=False, allow_inf_nan=False
+        )
         return TypeAdapter(taken)
 
     def schema(self, docs: Docs) -> dict[str, Any]:
