@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 
 from holodeck import Session, load_agent
+from holodeck.backends import openai_stream
 from holodeck.models.events import TurnResult
 from support.agents import write_agent
 from support.model_raw import RawServer, chunk, event, http, lines, sse
@@ -182,6 +183,12 @@ CALLS: dict[str, tuple[bytes, Any]] = {
     "one index, no id": (calls(delta(ARGUMENTS, "weather", index=0), delta(ORDER, "lookup_order", index=0)), BOTH),
     "all repeated": (calls(delta('{"city": ', "weather", id="a", index=0), delta('"Oslo"}', "weather", id="a", index=0)), ONE),
     "name repeated": (calls(delta(ARGUMENTS, "weather", index=0), delta("", "weather", index=0)), ONE),
+    "name repeated, white space": (
+        calls(delta('{"city":', "weather", index=0), delta('"Oslo"}', "weather", index=0), delta("\n", "weather", index=0)),
+        ONE,
+    ),
+    "name repeated, two calls": (calls(delta(ARGUMENTS, "weather", index=0), delta(" "), delta(ARGUMENTS, "weather", index=0)), ONE * 2),
+    "encoded twice": (calls(delta(json.dumps(ARGUMENTS), "weather", id="a", index=0)), ONE),
     "object": (calls(delta({"city": "Oslo"}, "weather", id="a", index=0)), ONE),
     "name in two": (calls(delta("", "wea", id="a", index=0), delta(ARGUMENTS, "ther", index=0)), ONE),
     "number for an id": (calls(delta(ARGUMENTS, "weather", id=7, index=0)), ONE),
@@ -206,6 +213,21 @@ def test_tool_calls_are_told_apart_however_they_are_numbered(server: RawServer, 
         assert [m["tool_call_id"] for m in answers] == list(dict.fromkeys(call["id"] for call in sent)), name
         assert all(re.fullmatch("[A-Za-z0-9_-]+", call["function"]["name"]) for call in sent), name
         assert all(isinstance(json.loads(call["function"]["arguments"]), dict) for call in sent), name
+        if name == "encoded twice":  # the model is told what it was taken to mean
+            assert sent[0]["function"]["arguments"] == ARGUMENTS
+
+
+def test_a_name_that_comes_with_each_of_many_parts_costs_as_much_as_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The arguments so far are not read again with every part."""
+    read: list[int] = []
+    monkeypatch.setattr(openai_stream.json, "loads", lambda text: read.append(len(text)) or json.JSONDecoder().decode(text))
+    reader = openai_stream.ChunkReader("m")
+    parts = ['{"text": "', *["word }"] * 500, *[" {word"] * 500, '"}']
+    for arguments in parts:
+        entry = {"index": 0, "function": {"name": "f", "arguments": arguments}}
+        (content,) = reader.read({"choices": [{"index": 0, "delta": {"tool_calls": [entry]}}]}) or []
+        assert content.items[0].index == 0
+    assert len(read) <= 1
 
 
 REPORTED = {

@@ -54,10 +54,13 @@ class _Call:
 
     def is_over(self, name: str, arguments: str, *, counted: bool) -> bool:
         """Whether a delta with a name and no id is the next call, and not a part of this one that repeats or completes the name."""
-        if name == self.name and not arguments:
-            return False
         if name != self.name and not counted:
             return True
+        # What goes on inside of an object seldom begins like one, or after a brace: it is not read again with each of a thousand deltas.
+        if name == self.name and not arguments.lstrip().startswith("{"):
+            return False
+        if not self.arguments or not self.arguments[-1].rstrip().endswith("}"):
+            return False
         try:
             return isinstance(json.loads("".join(self.arguments)), dict)
         except (ValueError, RecursionError):
@@ -105,7 +108,8 @@ class ChunkReader:
         call = self._call(field_of(delta, "index"), identity, name, arguments)
         new = "" if name == call.name else name  # some servers repeat it in every delta, some send it in two
         call.name += new
-        call.arguments.append(arguments)
+        if arguments.strip():
+            call.arguments.append(arguments)
         return FunctionCallContent(id=call.id or None, index=call.number, name=new or None, function_name=new, arguments=arguments)
 
     def _call(self, index: Any, identity: str, name: str, arguments: str) -> _Call:
