@@ -269,7 +269,8 @@ def _reason_of_answer(exc: Exception) -> str:
     if isinstance(exc, ValidationError):
         first = exc.errors(include_url=False)[0]
         return f"gave an answer that is not MCP: {'.'.join(map(str, first['loc']))}: {first['msg']}"
-    if isinstance(exc, RuntimeError) and "protocol version" not in str(exc):  # the library appends whole schemas and values
+    if isinstance(exc, RuntimeError) and re.search("output schema|structured content|Invalid schema", str(exc)):
+        # The library appends whole schemas and values.
         return "gave an answer that does not fit the output schema it declares"
     return f"cannot be used: {type(exc).__name__}: {exc}"
 
