@@ -164,6 +164,23 @@ HIDDEN = [
     ("bob＠example.com", "bob"),
     ("p\u2060assword=hunter2", "hunter2"),
     ("password:hun,ter2", "ter2"),
+    ("aws_secret_access_key=/bPxRfi/CYEXAMPLEKEYwJalrXUtnFEMIK7MDENG", "CYEX"),
+    ("password=$ecret123!", "ecret123"),
+    ("personal_access_token=abcdefgh", "abcdefgh"),
+    ("SECRET_KEY_BASE=abcdef0123", "abcdef"),
+    ("user:bob pass:hunter2", "hunter2"),
+    ("**Password:** hunter2", "hunter2"),
+    ("**Password**: hunter2", "hunter2"),
+    ('if password == "hunter2":', "hunter2"),
+    ('my password is "hunter2"', "hunter2"),
+    ("password: |\n  hunter2", "hunter2"),
+    ("- name: DB_PASSWORD\n  value: hunter2", "hunter2"),
+    ('<input name="password" value="hunter2">', "hunter2"),
+    ('<add key="Password" value="hunter2"/>', "hunter2"),
+    ("secret_abcdefghijklmnopqrstuvwxyz0123456789ABCDEFG", "klmnop"),
+    ("sq0atp-abcdefghijklmnopqrstuv", "klmnop"),
+    ("key-0123456789abcdef0123456789abcdef", "abcdef"),
+    ("Basic Ym9iOmh1bnRlcjI=", "h1bn"),
 ]
 """A text, and the part of it that must not be left."""
 KEPT = [
@@ -251,6 +268,31 @@ KEPT = [
     "password: is not a parameter",
     "API key: invalid",
     "password: required, at least 8",
+    "UPDATE users SET password_hash = :hash WHERE id = 5",
+    "SELECT * FROM users WHERE password = $1 AND token = ?",
+    "ALTER TABLE users ADD COLUMN password: varchar(255)",
+    "The secret: be patient.",
+    "Password: at least eight characters with one digit",
+    "def login(user: str, password: str) -> bool:",
+    "def login(user: str, password: SecretStr) -> bool:",
+    "api_key: str | None = None",
+    "api_key: Optional[str] = None",
+    "api_key=settings.api_key",
+    "const apiKey = process.env.API_KEY;",
+    "secret = secrets.token_hex(16)",
+    'password = input("Password: ")',
+    'api_key: "${OPENAI_API_KEY}"',
+    'api_key: "$OPENAI_API_KEY"',
+    'fetch(url, {credentials: "include"})',
+    "private_key: /etc/ssl/private/key.pem",
+    "ssh-key: ~/.ssh/id_rsa.pub",
+    "git clone git@github.com:org/repo.git",
+    "docker run --user 1000:1000 image",
+    "Basic JavaScript and basic types/values",
+    "0.4111111111111111",
+    "sk-toggleable__control-hidden--visually",
+    "from sklearn import sk_model_selection",
+    '{"type": "object", "required": ["password", "token"]}',
 ]
 
 
@@ -293,6 +335,12 @@ def test_a_limit_leaves_no_half_of_a_secret(length: int) -> None:
         ({"password": {"old": "a", "password": "b"}}, {"password": {"old": "a", "password": "[redacted]"}}),
         ([{"name": "Authorization", "value": "abc"}], [{"name": "Authorization", "value": "[redacted]"}]),
         ([["password", "abc"], ["user", "bob"]], [["password", "[redacted]"], ["user", "bob"]]),
+        (["run", "--password", "abc", "--user", "bob"], ["run", "--password", "[redacted]", "--user", "bob"]),
+        ({"Key": "password", "Value": "abc"}, {"Key": "password", "Value": "[redacted]"}),
+        ({"name": "password", "values": ["abc"]}, {"name": "password", "values": ["[redacted]"]}),
+        ({"secrets": {"a": "abc", "b": {"c": 1}}}, {"secrets": {"a": "[redacted]", "b": {"c": "[redacted]"}}}),
+        ({"credentials": {"type": "object"}}, {"credentials": {"type": "object"}}),
+        ({"fields": ["password", "email"]}, {"fields": ["password", "email"]}),
         ({"number": 4111111111111111, "id": 1732442400000000}, {"number": "[redacted]", "id": 1732442400000000}),
         ({"token": "abcdefgh"}, {"token": "[redacted]"}),
         ({"token": 5, "logprob": -0.1}, {"token": 5, "logprob": -0.1}),
@@ -338,25 +386,6 @@ def test_secrets_are_hidden_wherever_they_stand(secret: str) -> None:
     assert clean.endswith(" after")
     hidden = secret.replace('"', "").split("=")[-1].split(": ")[-1].split("//")[-1].partition("@db")[0]
     assert hidden not in clean
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        "total_tokens: 5",
-        "gen_ai.usage.input_tokens=42",
-        "chatcmpl-AbCdEf0123456789abcdef",
-        "order 1234567890123456",
-        "00000000-0000-4000-8000-000000000001",
-        "2026-11-24T10:00:00Z",
-        "lookup_order(order_id=1042)",
-        "gpt-4o-mini-2024-07-18",
-        "https://example.org/a:b",
-    ],
-)
-def test_what_is_no_secret_stays(text: str) -> None:
-    """Token counts, ids, dates, numbers that are no card and model names are left alone."""
-    assert Redactor()(text) == text
 
 
 def test_a_pattern_of_the_user_hides_its_match() -> None:

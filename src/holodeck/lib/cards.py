@@ -48,6 +48,8 @@ def _card_at(groups: list[re.Match[str]], place: int) -> int:
         number, widest = number + group[0][: _LONGEST_CARD + 1], max(widest, len(group[0]))
         if len(number) > _LONGEST_CARD:
             return 0
+        if count == 1 and place and group.string[group.start() - 1] == ".":
+            continue  # the decimals of a number
         if _is_card(number, 1 if count == 1 else widest):
             return count
     return 0

@@ -29,7 +29,8 @@ _QUOTES: Final = "\"'`\\"
 _SMALLEST_CARD: Final = 10**12
 _SCHEMA: Final = frozenset(("type", "$ref", "anyOf", "oneOf", "allOf", "enum", "const"))
 _SAMPLES: Final = frozenset(("default", "const", "enum", "example", "examples"))
-_NAME_KEYS: Final = ("name", "key", "header", "field")
+_NAME_KEYS: Final = ("name", "key", "Key", "Name", "header", "field", "variable", "id")
+_VALUE_KEYS: Final = ("value", "Value", "values")
 
 
 @functools.cache
@@ -128,11 +129,20 @@ class Redactor:
         if isinstance(value, dict):
             return self._mapping(value, depth)
         if isinstance(value, list | tuple):
-            pair = len(value) == 2 and isinstance(value[0], str) and self._is_secret(value[0], value[1])
-            return [value[0], REDACTED] if pair else [self._structure(each, depth + 1) for each in value]
+            return list(self._items(value, depth + 1))
         if isinstance(value, int | float) and abs(value) >= _SMALLEST_CARD and self._plain(str(value)) != str(value):
             return REDACTED
         return value
+
+    def _items(self, values: list[Any] | tuple[Any, ...], depth: int) -> Iterator[Any]:
+        """What is in a list: also pairs of a name and a value, and the arguments of a command."""
+        option = ""
+        for each in values:
+            if isinstance(each, list | tuple) and len(each) == 2 and isinstance(each[0], str) and self._is_secret(each[0], each[1]):
+                yield [each[0], REDACTED]
+            else:
+                yield REDACTED if option and self._is_secret(option, each) else self._structure(each, depth)
+            option = each if isinstance(each, str) and each.startswith("--") else ""
 
     def _text(self, text: str, depth: int) -> str:
         """A text, which may be JSON itself: there a secret may be spelled with escapes, and what is left has to be JSON again."""
@@ -152,11 +162,14 @@ class Redactor:
         return self._known_key(key) if len(key) <= _KEY_LIMIT else (self._plain(key), self._names_secret(key))
 
     def _mapping(self, value: dict[Any, Any], depth: int) -> dict[str, Any]:
-        said = next((n for key in _NAME_KEYS if isinstance(n := value.get(key), str) and "value" in value), "")
-        return {self._key(str(k))[0]: self._under(said if k == "value" and said else str(k), v, depth + 1) for k, v in value.items()}
+        held = next((key for key in _VALUE_KEYS if key in value), None)
+        said = held and next((n for key in _NAME_KEYS if isinstance(n := value.get(key), str)), "")
+        return {self._key(str(k))[0]: self._under(said if said and k == held else str(k), v, depth + 1) for k, v in value.items()}
 
     def _under(self, name: str, value: Any, depth: int) -> Any:
         if isinstance(value, dict):
+            if name.endswith(("s", "S")) and not _SCHEMA & value.keys() and self._key(name)[1] and depth <= _MAX_DEPTH:
+                return {self._key(str(key))[0]: self._under(name, each, depth + 1) for key, each in value.items()}  # secrets by name
             inner = self._structure(value, depth)
             return _without_samples(inner) if _SCHEMA & value.keys() and self._key(name)[1] else inner
         if isinstance(value, list) and self._is_secret(name, "…" * _SHORTEST_TOKEN):

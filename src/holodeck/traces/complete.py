@@ -55,14 +55,16 @@ def complete_traces(lines: BinaryIO | Sequence[bytes]) -> Iterator[list[Node]]:
 
 def _ends(lines: BinaryIO | Sequence[bytes]) -> dict[int, list[str]]:
     """For each line the trace ids that stand there for the last time."""
-    last = {
-        hex_id(found.decode("ascii", "replace")): number
-        for number, line in enumerate(_from_the_beginning(lines), 1)
-        for found in _TRACE_ID.findall(line)
-    }
+    written: dict[bytes, int] = {}
+    for number, line in enumerate(_from_the_beginning(lines), 1):
+        written.update(dict.fromkeys(_TRACE_ID.findall(line), number))
+    last: dict[str, int] = {}  # one id may be written in several ways
+    for trace_id, number in written.items():
+        name = hex_id(trace_id.decode("ascii", "replace"))
+        last[name] = max(number, last.get(name, 0))
     ends: dict[int, list[str]] = {}
-    for trace_id, number in last.items():
-        ends.setdefault(number, []).append(trace_id)
+    for name, number in last.items():
+        ends.setdefault(number, []).append(name)
     return ends
 
 
