@@ -208,6 +208,60 @@ def test_an_agent_that_was_closed_can_be_opened_again(tmp_path: Path) -> None:
     assert str(tmp_path) not in sys.path
 
 
+def test_an_agent_that_is_opened_while_it_is_closed_works(tmp_path: Path) -> None:
+    """Opening waits for what is being closed: records and tools are those of the new life."""
+    tool = {"name": "late", "type": "function", "file": "late.py", "function": "late"}
+    (tmp_path / "late.py").write_text("import sys\ndef late() -> bool:\n    return __name__ in sys.modules\n", encoding="utf-8")
+    path = scripted_agent(tmp_path, {"tool_calls": [call("late")]}, {"text": "fine"}, tools=[tool])
+    lines = tmp_path / "trace.jsonl"
+
+    async def run() -> None:
+        agent = load_agent(path, environ=ENVIRON, trace_file=lines)
+        await agent.open()
+        await asyncio.gather(agent.close(), agent.open())
+        async with agent, Session(agent) as session:
+            result = await session.send("hi")
+        assert result.tool_calls[0].result == "true"
+        assert lines.read_text(encoding="utf-8").count('"invoke_agent support"') == 1
+
+    asyncio.run(run())
+
+
+def test_an_agent_that_is_closed_while_it_is_opened_is_closed(tmp_path: Path) -> None:
+    """Whoever opens it is told, and nothing is left open."""
+
+    async def run() -> None:
+        agent = load_agent(scripted_agent(tmp_path, {"text": "fine"}), environ=ENVIRON)
+        opening = asyncio.create_task(agent.open())
+        await asyncio.sleep(0)
+        await agent.close()
+        with pytest.raises(SessionError, match="closed while it was opened"):
+            await opening
+        assert not agent.is_open
+        async with agent, Session(agent) as session:
+            assert (await session.send("hi")).error is None
+
+    asyncio.run(run())
+
+
+def test_a_session_that_is_opened_twice_begins_once(tmp_path: Path) -> None:
+    """Two who open it at the same time share one conversation."""
+
+    async def run() -> None:
+        async with load_agent(scripted_agent(tmp_path, {"text": "fine"}), environ=ENVIRON) as agent:
+            await agent.close()
+            session = Session(agent)
+
+            async def open_and_look() -> object:
+                await session.open()
+                return session.chat.session_id
+
+            first, second = await asyncio.gather(open_and_look(), open_and_look())
+            assert first == second
+
+    asyncio.run(run())
+
+
 def test_a_session_on_a_closed_agent_says_so(tmp_path: Path) -> None:
     """Nothing is asked, and once the agent is open again the session goes on."""
 

@@ -10,6 +10,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
 from holodeck.backends import Backend, create_backend
+from holodeck.errors import SessionError
 from holodeck.models.agent import AgentConfig, PromptTool
 from holodeck.models.llm import LLMConfig
 from holodeck.models.observability import TelemetrySettings
@@ -65,8 +66,8 @@ class Agent:
         self.toolbox = Toolbox(
             config.tools, directory, agent_file=file, line_of=line_of, traceparent=_traceparent(), on_progress=on_progress
         )
-        self._opening: asyncio.Lock | None = None
-        self.is_open, self._is_shut_down = False, False
+        self._opening, self._closing = asyncio.Lock(), asyncio.Lock()
+        self.is_open, self._is_shut_down, self._times_closed = False, False, 0
 
     _telemetry: Telemetry | None
     is_open: bool
@@ -117,11 +118,13 @@ class Agent:
 
         Raises:
             ConfigError: Something cannot be used; nothing is left half started.
+            SessionError: The agent was closed meanwhile.
         """
-        self._opening = self._opening or asyncio.Lock()
         async with self._opening:
             if self.is_open:
                 return
+            async with self._closing:  # what is being closed would take along what is opened now
+                before = self._times_closed
             if self._is_shut_down:
                 self._telemetry, self._is_shut_down = None, False  # what has been shut down records nothing any more
             try:
@@ -130,18 +133,23 @@ class Agent:
             except BaseException:
                 await self._release()
                 raise
+            if self._times_closed != before:
+                await self.close()
+                raise SessionError("the agent was closed while it was opened: open it again")
             self.is_open = True
 
     async def close(self) -> DeliveryReport | None:
         """End MCP servers and clients, then export what is left; None if telemetry was never used. Idempotent, bounded."""
         self.is_open = False
-        if self._telemetry is None:
-            await self._release()
-            return None
-        self._is_shut_down = True
-        # Side by side: each has a bound of its own, and leaving has one for both.
-        report, _ = await asyncio.gather(asyncio.to_thread(self._telemetry.shutdown), self._release())
-        return report
+        self._times_closed += 1
+        async with self._closing:
+            if self._telemetry is None:
+                await self._release()
+                return None
+            self._is_shut_down = True
+            # Side by side: each has a bound of its own, and leaving has one for both.
+            report, _ = await asyncio.gather(asyncio.to_thread(self._telemetry.shutdown), self._release())
+            return report
 
     async def _release(self) -> None:
         await asyncio.gather(self.toolbox.close(), *(b.close() for b in (self.backend, *self._others.values())))

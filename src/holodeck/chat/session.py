@@ -90,6 +90,7 @@ class Session:
         """
         if self._chat is None:
             await self.agent.open()
+        if self._chat is None:  # still: another call may have been quicker, and its conversation have begun
             self._begin()
 
     def _begin(self) -> None:
