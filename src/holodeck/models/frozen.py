@@ -1,6 +1,7 @@
 """Lists and mappings that cannot be changed, for what lies inside of frozen values.
 
-They are lists and dicts, and equal to others with the same content: who reads or encodes them sees no difference.
+They are lists and dicts, equal to others with the same content, and encoded like them; only what asks for the exact type, as PyYAML's safe
+dumper does, wants the plain ones that ``model_dump()`` gives.
 """
 
 from __future__ import annotations
