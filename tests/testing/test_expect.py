@@ -13,8 +13,9 @@ from holodeck.models.events import TurnError, TurnResult
 from holodeck.models.token_usage import TokenUsage
 from holodeck.models.tool_execution import ToolExecution
 from holodeck.testing.calls import Prices
-from holodeck.testing.expect import Outcome, read_expectations
+from holodeck.testing.expect import read_expectations
 from holodeck.testing.matching import is_like
+from holodeck.testing.outcome import Outcome
 from holodeck.traces import SpanRecord
 
 

@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from time import monotonic
 from typing import Final
-from uuid import UUID
 
 from rich.text import Text
 
@@ -15,9 +14,9 @@ from holodeck.cli.blocks import Block, BlockSplitter
 from holodeck.cli.console import Notes
 from holodeck.cli.markdown import MarkdownRenderer
 from holodeck.cli.toollines import call_text, show_execution
-from holodeck.errors import HoloDeckError
+from holodeck.cli.views import ConversationView
 from holodeck.lib.terminal import TerminalGate
-from holodeck.models.events import TextDelta, ToolFinished, ToolStarted, TurnEvent, TurnResult
+from holodeck.models.events import TextDelta, ToolFinished, ToolStarted, TurnEvent
 from holodeck.models.tool_execution import ToolExecution
 from holodeck.traces import format_duration
 
@@ -101,7 +100,7 @@ def _cuts(line: Text, width: int) -> list[int]:
     return cuts
 
 
-class LiveView:
+class LiveView(ConversationView):
     """Shows turns on a :class:`~holodeck.cli.screen.LiveScreen`.
 
     Attributes:
@@ -116,9 +115,10 @@ class LiveView:
     """
 
     def __init__(self, notes: Notes, *, verbose: bool, waiting_for: str) -> None:
+        super().__init__(notes)
         self.verbose = verbose
         self.refresh: Callable[[], None] = lambda: None
-        self._notes, self._waiting_for = notes, waiting_for
+        self._waiting_for = waiting_for
         self._stream = MarkdownStream(notes, lambda: notes.console.height - _KEPT_ROWS)
         self._running: dict[str, tuple[ToolExecution, float]] = {}
         self._waiting: tuple[str, float] | None = None
@@ -174,22 +174,6 @@ class LiveView:
     def _end_text(self) -> None:
         self._stream.end()
         self._gap = True
-
-    def finish(self, result: TurnResult, session_id: UUID) -> None:
-        """Print the rest, and why the turn failed if it did."""
-        del session_id
-        self.abandon()
-        if result.error is None:
-            return
-        if result.interrupted:
-            self._notes.hint(result.error.message)
-        else:
-            self._notes.error(result.error.message, whole=True)
-
-    def refuse(self, error: HoloDeckError, session_id: UUID | None) -> None:
-        """Say why."""
-        del session_id
-        self._notes.error(error.message)
 
     def abandon(self) -> None:
         """Print the rest; nothing is waited for."""

@@ -14,6 +14,7 @@ from rich.cells import cell_len
 from rich.text import Text
 
 from holodeck.cli.blocks import Block
+from holodeck.cli.code import code_lines
 from holodeck.cli.console import Glyphs
 from holodeck.lib.validation import terminal_safe
 
@@ -30,8 +31,6 @@ CODE: Final = "cyan"
 _HEADINGS: Final = {"h1": "bold underline", "h2": "bold", "h3": "bold italic"}
 _MARKS: Final = {"strong_open": "bold", "em_open": "italic", "s_open": "strike"}
 _FENCE_STYLE: Final = "dim"
-_LONGEST_LINE: Final = 2000
-"""Characters of a line of code that are still coloured; longer ones are data."""
 _RULE_CELLS: Final = 40
 _LEAST_COLUMN: Final = 6
 """Cells of a column of a table, unless all of it is shorter."""
@@ -92,56 +91,6 @@ def _formula(state: StateInline, silent: bool) -> bool:
         state.push("text", "", 0).content = state.src[state.pos : end + 2]
     state.pos = end + 2
     return True
-
-
-def code_lines(code: str, info: str, *, colour: bool) -> list[Text]:
-    """Code in colours, one text a line, with nothing added to it."""
-    longest = max(map(len, code.split("\n")))
-    lexer = _lexer(info.split(maxsplit=1)[0].lower() if info.split() else "") if colour and longest <= _LONGEST_LINE else None
-    if lexer is None:
-        return [Text(line) for line in code.split("\n")]
-    text = Text()
-    for kind, value in lexer.get_tokens(code):
-        text.append(value, _style_of(kind))
-    lines: list[Text] = list(text.split("\n", allow_blank=True))
-    wanted = code.count("\n") + 1  # a lexer may add a line end
-    return lines[:wanted] + [Text()] * (wanted - len(lines))
-
-
-@functools.lru_cache(maxsize=32)
-def _lexer(name: str) -> Any:
-    if not name:
-        return None
-    from pygments.lexers import get_lexer_by_name  # noqa: PLC0415 - the prompt has to be quick
-    from pygments.util import ClassNotFound  # noqa: PLC0415 - as above
-
-    try:
-        return get_lexer_by_name(name, stripnl=False, ensurenl=False)
-    except ClassNotFound:
-        return None
-
-
-@functools.cache
-def _style_of(kind: Any) -> str:
-    """The terminal's own colours, so that code can be read on any background."""
-    from pygments.token import Token as Kind  # noqa: PLC0415 - the prompt has to be quick
-
-    styles = (
-        (Kind.Comment, "dim"),
-        (Kind.Keyword, "magenta"),
-        (Kind.Name.Function, "blue"),
-        (Kind.Name.Class, "bold blue"),
-        (Kind.Name.Decorator, "blue"),
-        (Kind.Name.Builtin, "cyan"),
-        (Kind.Name.Tag, "blue"),
-        (Kind.Literal.String, "green"),
-        (Kind.Literal.Number, "yellow"),
-        (Kind.Operator.Word, "magenta"),
-        (Kind.Generic.Deleted, "red"),
-        (Kind.Generic.Inserted, "green"),
-        (Kind.Generic.Heading, "bold"),
-    )
-    return next((style for parent, style in styles if kind in parent), "")
 
 
 class _Layout:

@@ -14,11 +14,12 @@ from holodeck.cli.above import AboveWriter
 from holodeck.cli.approval import Approver
 from holodeck.cli.completion import ShellCompleter
 from holodeck.cli.conversation import FAREWELLS, Conversation
+from holodeck.cli.dumb_screen import DumbScreen
 from holodeck.cli.history import history_for
 from holodeck.cli.live import LiveView
 from holodeck.cli.opening import Opening
 from holodeck.cli.progress import Progress
-from holodeck.cli.screen import DumbScreen, LiveScreen, Screen
+from holodeck.cli.screen import LiveScreen, Screen
 from holodeck.cli.signals import Signals, Stop, Stopped
 from holodeck.cli.slash import command_of, is_command, run_command, unescaped
 from holodeck.models.observability import TelemetrySettings

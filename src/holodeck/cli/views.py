@@ -8,12 +8,12 @@ from typing import Any, Protocol
 from uuid import UUID
 
 from holodeck.cli.answer import AnswerWriter
-from holodeck.cli.console import Streams
+from holodeck.cli.console import Notes, Streams
 from holodeck.cli.toollines import show_execution
 from holodeck.errors import HoloDeckError
 from holodeck.models.events import TextDelta, ToolFinished, ToolStarted, TurnEvent, TurnResult
 
-__all__ = ["JsonView", "TextView", "TurnView"]
+__all__ = ["ConversationView", "JsonView", "TextView", "TurnView"]
 
 
 class TurnView(Protocol):
@@ -44,7 +44,38 @@ class TurnView(Protocol):
         """Something else went wrong: leave the screen in order."""
 
 
-class TextView:
+class ConversationView:
+    """What all views for people do when a turn is over, whatever they show of it before.
+
+    Args:
+        notes: Where it is said what went wrong.
+    """
+
+    def __init__(self, notes: Notes) -> None:
+        self._notes = notes
+
+    def abandon(self) -> None:
+        """Leave the screen in order."""
+        raise NotImplementedError
+
+    def finish(self, result: TurnResult, session_id: UUID) -> None:
+        """Leave the screen in order, and say why the turn failed if it did."""
+        del session_id
+        self.abandon()
+        if result.error is None:
+            return
+        if result.interrupted:
+            self._notes.hint(result.error.message)
+        else:
+            self._notes.error(result.error.message, whole=True)
+
+    def refuse(self, error: HoloDeckError, session_id: UUID | None) -> None:
+        """Say why."""
+        del session_id
+        self._notes.error(error.message)
+
+
+class TextView(ConversationView):
     """The answer as it streams, a line for each tool, and what went wrong: for pipes, and for terminals without a cursor.
 
     Attributes:
@@ -56,8 +87,8 @@ class TextView:
     """
 
     def __init__(self, streams: Streams, *, verbose: bool) -> None:
+        super().__init__(streams.notes)
         self.verbose = verbose
-        self._notes = streams.notes
         self._answer = AnswerWriter(streams.answers, shared=streams.shared)
 
     def begin(self) -> None:
@@ -78,22 +109,6 @@ class TextView:
         """End the answer's line: the question has one of its own."""
         self._answer.note_follows()
         return nullcontext()
-
-    def finish(self, result: TurnResult, session_id: UUID) -> None:
-        """End the answer's line, and say why the turn failed if it did."""
-        del session_id
-        self.abandon()
-        if result.error is None:
-            return
-        if result.interrupted:
-            self._notes.hint(result.error.message)
-        else:
-            self._notes.error(result.error.message, whole=True)
-
-    def refuse(self, error: HoloDeckError, session_id: UUID | None) -> None:
-        """Say why."""
-        del session_id
-        self._notes.error(error.message)
 
     def abandon(self) -> None:
         """End the answer's line."""

@@ -12,9 +12,10 @@ from holodeck.models.events import TurnError, TurnResult
 from holodeck.models.token_usage import TokenUsage
 from holodeck.models.tool_execution import ToolExecution
 from holodeck.testing.calls import Prices, call_text, nearest_call
-from holodeck.testing.expect import Expect, Outcome, read_expectations
+from holodeck.testing.expect import Expect, read_expectations
 from holodeck.testing.matching import is_like, same
 from holodeck.testing.memory import drawn
+from holodeck.testing.outcome import Outcome
 from holodeck.traces import Node, SpanRecord, as_data, build_trees
 
 __all__ = ["Trace"]

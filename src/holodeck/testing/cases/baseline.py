@@ -14,7 +14,7 @@ from holodeck.lib.whole_file import write_whole
 from holodeck.lib.yaml_writer import write_yaml
 from holodeck.models.base import Float, Int, Strict
 from holodeck.testing.cases.results import CaseResult
-from holodeck.testing.expect import Failure
+from holodeck.testing.outcome import Failure
 
 __all__ = ["DEFAULT_TOLERANCE", "Baseline", "Tolerance", "load_baseline", "save_baseline"]
 

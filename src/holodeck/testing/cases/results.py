@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from holodeck.testing.cases.plan import PlannedCase
-from holodeck.testing.expect import Failure
+from holodeck.testing.outcome import Failure
 
 __all__ = ["Attempt", "CaseResult"]
 

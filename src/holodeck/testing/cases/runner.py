@@ -22,8 +22,8 @@ from holodeck.telemetry.semconv import TEST_CASE
 from holodeck.testing.cases.plan import PlannedCase
 from holodeck.testing.cases.results import Attempt, CaseResult
 from holodeck.testing.environ import is_switched_off, make_telemetry, quiet_environ, sampled_environ
-from holodeck.testing.expect import Failure, Outcome
 from holodeck.testing.memory import SpanCollector
+from holodeck.testing.outcome import Failure, Outcome
 from holodeck.testing.spans import record_of
 from holodeck.testing.trace import Trace
 
