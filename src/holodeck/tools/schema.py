@@ -34,6 +34,7 @@ KEYWORDS: Final = frozenset(Draft202012Validator.VALIDATORS) | _ANNOTATIONS
 
 _FAULT_CHARS: Final = 300
 _VALUE_CHARS: Final = 100
+_REFERENCES: Final = ("$ref", "$dynamicRef", "$recursiveRef")
 _MOST_REFERENCES: Final = 10_000
 _PYTHON_NAMES: Final = {
     "str": "string",
@@ -87,9 +88,9 @@ class SchemaCheck:
         if is_foreign and any("patternProperties" in part for part in _mappings(schema)):
             raise UnusableSchemaError("", "patternProperties of others are not tried", is_valid=True)
         self._is_foreign, self._references = is_foreign, 0
-        keywords = {"pattern": self._pattern, "$ref": self._reference}
+        followed = {word: self._counted(dialect.VALIDATORS[word]) for word in _REFERENCES if word in dialect.VALIDATORS}
+        keywords = {"pattern": self._pattern, "uniqueItems": _unique, **followed}
         self._validator = extend(dialect, keywords)(schema, registry=Registry())
-        self._follow = dialect.VALIDATORS["$ref"]
 
     def faults(self, arguments: Any) -> list[tuple[str, str]]:
         """What does not fit, as pairs of where (dotted) and what; empty when all does."""
@@ -98,12 +99,17 @@ class SchemaCheck:
             return [fault for error in self._validator.iter_errors(arguments) for fault in _faults(error)]
         except RecursionError:  # a schema that refers to itself without end
             return [("", "the schema cannot be applied: it refers to itself without end, or too often")]
+        except Unresolvable:  # what leads somewhere from the whole schema, and not from a part with an $id of its own
+            return [("", "the schema cannot be applied: it refers to what is not in it")]
 
-    def _reference(self, validator: Any, reference: Any, instance: Any, schema: Any) -> Iterator[ValidationError]:
-        self._references += 1
-        if self._references > _MOST_REFERENCES:  # each may double the work of the one before
-            raise RecursionError
-        yield from self._follow(validator, reference, instance, schema) or ()
+    def _counted(self, follow: Callable[..., Iterable[ValidationError] | None]) -> Callable[..., Iterator[ValidationError]]:
+        def reference(*args: Any) -> Iterator[ValidationError]:
+            self._references += 1
+            if self._references > _MOST_REFERENCES:  # each may double the work of the one before
+                raise RecursionError
+            yield from follow(*args) or ()
+
+        return reference
 
     def _pattern(self, _validator: Any, pattern: Any, instance: Any, _schema: Any) -> Iterator[ValidationError]:
         if isinstance(instance, str) and not self._matches(pattern, instance):
@@ -114,6 +120,21 @@ class SchemaCheck:
             return compile_pattern(pattern).search(text) is not None
         except ValueError:
             return self._is_foreign or re.search(pattern, text) is not None
+
+
+def _unique(_validator: Any, is_asked: Any, instance: Any, _schema: Any) -> Iterator[ValidationError]:
+    """``uniqueItems`` in linear time: the library compares each object with each other."""
+    if is_asked and isinstance(instance, list) and len(set(map(_identity, instance))) < len(instance):
+        yield ValidationError(f"{instance!r} has non-unique elements")
+
+
+def _identity(value: Any) -> tuple[Any, ...]:
+    """The same for values that JSON Schema calls equal: 1 and 1.0 are, 1 and true are not."""
+    if isinstance(value, dict):
+        return "object", frozenset((name, _identity(item)) for name, item in value.items())
+    if isinstance(value, list):
+        return "array", tuple(map(_identity, value))
+    return isinstance(value, bool), value
 
 
 def _dialect(schema: dict[str, Any]) -> Any:
@@ -186,11 +207,11 @@ def _resolve_references(schema: dict[str, Any]) -> None:
         try:
             resolver.lookup(reference)
         except Unresolvable as exc:
-            raise UnusableSchemaError("", f"$ref {reference!r} does not lead anywhere inside this schema") from exc
+            raise UnusableSchemaError("", f"the reference {reference!r} does not lead anywhere inside this schema") from exc
 
 
 def _references(schema: Any) -> Iterable[str]:
-    return (part["$ref"] for part in _mappings(schema) if isinstance(part.get("$ref"), str))
+    return (found for part in _mappings(schema) for word in _REFERENCES if isinstance(found := part.get(word), str))
 
 
 def _dotted(path: Iterable[str | int]) -> str:
