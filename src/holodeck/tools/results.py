@@ -30,8 +30,8 @@ def as_text(value: Any) -> str:
     An iterator is read to its end.
 
     Raises:
-        ToolError: There is no end to it, or a generator that is part of the value failed.
-        Exception: Whatever an iterator raises.
+        ToolError: There is no end to it, or to a generator inside the value.
+        Exception: Whatever an iterator, or such a generator, raises.
     """
     if isinstance(value, Iterator) and not isinstance(value, io.IOBase):
         value = _read(value)
@@ -41,7 +41,7 @@ def as_text(value: Any) -> str:
         return exportable(str.__str__(value))  # the content, also of a (str, Enum) member
     if isinstance(value, bytes | bytearray | memoryview):
         return bytes(value).decode("utf-8", "replace")
-    return _as_json(value)
+    return _as_json(_without_generators(value) if _holds_generator(value) else value)
 
 
 async def collected(items: AsyncIterator[Any]) -> list[Any]:
@@ -79,21 +79,36 @@ def _endless() -> ToolError:
 def _as_json(value: Any) -> str:
     try:
         return to_json(value, fallback=_simpler, inf_nan_mode="strings").decode()
-    except Exception as exc:  # noqa: BLE001 - bytes that are not UTF-8, lone surrogates, circles, hostile objects: the slow way takes them
-        return _as_json_slowly(value, exc)
+    except Exception:  # noqa: BLE001 - bytes that are not UTF-8, lone surrogates, circles, hostile objects: the slow way takes them
+        return _as_json_slowly(value)
 
 
-def _as_json_slowly(value: Any, reason: Exception) -> str:
+def _as_json_slowly(value: Any) -> str:
     try:
         return exportable(json.dumps(_plain(value), ensure_ascii=False))
-    except _ReadOnceError:
-        raise ToolError(f"the result holds a generator and could not be written: {exportable(_said(reason))}; return a list") from reason
     except (ValueError, RecursionError):
         return exportable(_said(value))
 
 
-class _ReadOnceError(Exception):
-    """A generator that the fast way has read already: what it gave is lost."""
+def _holds_generator(value: Any) -> bool:
+    waiting, seen = [value], set()
+    while waiting:
+        part = waiting.pop()
+        if isinstance(part, GeneratorType):
+            return True
+        if isinstance(part, dict | list | tuple) and id(part) not in seen:
+            seen.add(id(part))
+            waiting.extend(part.values() if isinstance(part, dict) else part)
+    return False
+
+
+def _without_generators(value: Any) -> Any:
+    """``value`` with a list for each generator: it can be read once only, and whoever writes it would not stop at one without end."""
+    if isinstance(value, GeneratorType):
+        return [_without_generators(item) for item in _read(value)]
+    if isinstance(value, dict):
+        return {key: _without_generators(item) for key, item in value.items()}
+    return [_without_generators(item) for item in value] if isinstance(value, list | tuple) else value
 
 
 def _plain(value: Any) -> Any:
@@ -106,8 +121,6 @@ def _plain(value: Any) -> Any:
         return value
     if isinstance(value, str | bytes | bytearray | memoryview):
         return as_text(value)
-    if isinstance(value, GeneratorType) and value.gi_frame is None:
-        raise _ReadOnceError
     return _plain_leaf(value)
 
 
