@@ -7,6 +7,7 @@ import resource
 import stat
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -90,3 +91,19 @@ def test_links_in_a_circle_are_an_error_like_any_other(tmp_path: Path) -> None:
     with pytest.raises(OSError, match="symbolic links"):
         write_whole(one, "x")
     assert one.is_symlink()
+
+
+def test_pieces_that_end_too_early_leave_the_file_as_it_was(tmp_path: Path) -> None:
+    """What is written may be made while it is written; if that fails, nothing of it is left."""
+    path = tmp_path / "page.html"
+    path.write_text("before", encoding="utf-8")
+
+    def pieces() -> Iterator[str]:
+        yield "half"
+        raise LookupError
+
+    with pytest.raises(LookupError):
+        write_whole(path, pieces())
+    assert {entry.name: entry.read_text(encoding="utf-8") for entry in tmp_path.iterdir()} == {"page.html": "before"}
+    write_whole(path, ["a", "b"])
+    assert path.read_text(encoding="utf-8") == "ab"

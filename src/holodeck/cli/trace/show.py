@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import os
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 from holodeck.cli.trace.data import trace_data, write_json
 from holodeck.cli.trace.page import Page
 from holodeck.cli.trace.reading import by_trace, name_of, no_traces
 from holodeck.errors import SettingError, TraceReadError
+from holodeck.lib.whole_file import write_whole
 from holodeck.traces import Node, WaterfallOptions, html_page, iter_waterfall
 
 __all__ = ["show_json", "show_page", "show_traces"]
@@ -66,27 +66,9 @@ def show_page(path: Path, page: Path, *, trace_id: str | None, content: bool) ->
     if page.exists() and path.exists() and page.samefile(path):
         raise SettingError(f"--html {page}: these are the spans themselves: name another file")
     try:
-        _write_whole(Path(os.path.realpath(page)), pieces)
+        write_whole(page, (piece.encode(errors="replace").decode() for piece in pieces))  # half a character is no text
     except OSError as error:
         raise SettingError(f"--html {page}: cannot be written ({error.strerror})") from error
-
-
-def _write_whole(page: Path, pieces: Iterable[str]) -> None:
-    """Write a file that is there whole, or not at all; a device or a pipe is written to as it is."""
-    if page.exists() and not page.is_file():
-        _write(page, pieces)
-        return
-    beside = page.with_name(f".{page.name}.{os.getpid()}")
-    try:
-        _write(beside, pieces)
-        beside.replace(page)
-    finally:
-        beside.unlink(missing_ok=True)
-
-
-def _write(path: Path, pieces: Iterable[str]) -> None:
-    with path.open("w", encoding="utf-8", errors="replace", newline="\n") as file:
-        file.writelines(pieces)
 
 
 def _chosen(path: Path, wanted: str | None) -> Iterator[Node]:
