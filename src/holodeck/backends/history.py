@@ -7,19 +7,16 @@ valid JSON even where the model's were not, and so are names.
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 from holodeck.backends import kernel
 from holodeck.lib.json_text import unwrapped
 from holodeck.models.exchange import ModelReply, ToolCall
+from holodeck.models.tool_name import MAX_TOOL_NAME, with_plain_characters
 
 if TYPE_CHECKING:
     from semantic_kernel.contents import ChatHistory
-
-_NOT_IN_NAMES: Final = re.compile(r"[^A-Za-z0-9_-]")
-_LONGEST_NAME: Final = 64
 
 __all__ = ["add_reply", "add_results", "as_messages", "new_history", "rewind"]
 
@@ -62,7 +59,7 @@ def add_results(history: ChatHistory, results: Iterable[tuple[ToolCall, str]]) -
 
 def _name(name: str) -> str:
     """``name`` as every provider takes it back: what a model calls need not be a tool that there is."""
-    return _NOT_IN_NAMES.sub("_", name)[:_LONGEST_NAME] or "unnamed"
+    return with_plain_characters(name)[:MAX_TOOL_NAME] or "unnamed"
 
 
 def _valid(arguments: str) -> str:

@@ -10,6 +10,7 @@ from pydantic import BaseModel
 
 from holodeck.config.ignored import IGNORED_KEYS, IGNORED_TOOL_TYPES
 from holodeck.models import agent, llm, observability
+from holodeck.models.tool_name import TOOL_NAME
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -115,7 +116,7 @@ def _add_rules(name: str, section: dict[str, Any]) -> None:
         texts = ({"required": [key], "properties": {key: {"type": "string"}}} for key in _ONE_OF[name])
         section["oneOf"] = list(texts)
     if name.endswith("Tool"):
-        section["properties"]["name"]["pattern"] = "^([A-Za-z0-9_-]{1,64}|.*\\$\\{.+\\}.*)$"
+        section["properties"]["name"]["pattern"] = rf"^({TOOL_NAME}|.*\$\{{.+\}}.*)$"
     if name == "AgentConfig":
         section["properties"]["name"]["pattern"] = r"\S"
     if name == "LogsConfig":

@@ -11,10 +11,10 @@ from pydantic import Field, field_validator, model_validator
 from holodeck.models.base import Float, HttpUrl, Int, Strict
 from holodeck.models.llm import LLMConfig
 from holodeck.models.observability import ObservabilityConfig
+from holodeck.models.tool_name import MAX_TOOL_NAME, TOOL_NAME
 
 __all__ = ["AgentConfig", "FunctionTool", "Instructions", "McpTool", "PromptTool", "ToolConfig"]
 
-_TOOL_NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
 _DEFAULT_TOOL_TIMEOUT = 60.0
 
 
@@ -54,8 +54,8 @@ class _Tool(Strict):
     @field_validator("name")
     @classmethod
     def _name_can_be_called(cls, value: str) -> str:
-        if not _TOOL_NAME.fullmatch(value):
-            raise ValueError(f"{value!r} cannot be a tool name: use 1 to 64 letters, digits, '_' and '-'")
+        if not re.fullmatch(TOOL_NAME, value):
+            raise ValueError(f"{value!r} cannot be a tool name: use 1 to {MAX_TOOL_NAME} letters, digits, '_' and '-'")
         return value
 
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import hashlib
 import json
-import re
 from typing import TYPE_CHECKING, Any, Final
 
 from holodeck.errors import ToolError
+from holodeck.models.tool_name import MAX_TOOL_NAME, with_plain_characters
 from holodeck.tools.results import as_text
 
 if TYPE_CHECKING:
@@ -19,10 +19,8 @@ if TYPE_CHECKING:
 
 __all__ = ["may_be_offered_as", "offered_name", "result_text", "usable_schema"]
 
-_MAX_NAME: Final = 64
-_UNCUT: Final = _MAX_NAME - 7
+_UNCUT: Final = MAX_TOOL_NAME - 7
 """Characters of a name that a hash never replaces."""
-_NOT_IN_NAMES: Final = re.compile(r"[^A-Za-z0-9_-]")
 
 
 def offered_name(server: str, tool: str, taken: Container[str]) -> str:
@@ -32,8 +30,8 @@ def offered_name(server: str, tool: str, taken: Container[str]) -> str:
     (``a.b`` and ``a_b``), ends in six hex digits of its hash.
     """
     whole = f"{server}-{tool}"
-    name = _NOT_IN_NAMES.sub("_", whole)
-    if len(name) <= _MAX_NAME and name not in taken:
+    name = with_plain_characters(whole)
+    if len(name) <= MAX_TOOL_NAME and name not in taken:
         return name
     digest = hashlib.sha256(whole.encode("utf-8", "replace")).hexdigest()[:6]
     return f"{name[:_UNCUT]}-{digest}"
