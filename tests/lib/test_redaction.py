@@ -248,7 +248,7 @@ KEPT = [
     "SELECT * FROM users WHERE id=5",
     "pip install pypi-simple",
     "C:\\Users\\bob",
-    "/work/a/b.py:12",
+    "/home/a/b.py:12",
     "key: value",
     "keyboard: x",
     "monkey=5",
