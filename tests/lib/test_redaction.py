@@ -40,6 +40,7 @@ HIDDEN = [
     ("line\\nsk-abcdefghij1234567890", "abcdefghij"),
     ("line\\nghp_abcdefghijklmnopqrstuvwxyz0123456789", "klmnop"),
     ("AKIAIOSFODNN7EXAMPLE", "IOSFODNN7"),
+    ("AKIAABCDEFGHIJKLMNOP", "ABCDEFG"),
     ("aws_secret_access_key = wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY", "wJalr"),
     ("AWS_SECRET_ACCESS_KEY=wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY", "wJalr"),
     ("AIzaSyA1234567890abcdefghijklmnopqrstuv", "SyA123"),

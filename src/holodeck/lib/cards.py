@@ -6,11 +6,12 @@ import re
 from collections.abc import Iterator
 from typing import Final
 
-__all__ = ["DIGITS", "Span", "cards"]
+__all__ = ["DIGITS", "SHORTEST_CARD", "Span", "cards"]
 
 Span = tuple[int, int]
 """Where something begins and ends in a text."""
-_SHORTEST_CARD: Final = 13
+SHORTEST_CARD: Final = 13
+"""Digits of a card number, at least."""
 _LONGEST_CARD: Final = 19
 _WIDEST_GROUP: Final = 7
 DIGITS: Final = r"(?:^|[^0-9A-Fa-f]|[g-zG-Z][A-Fa-f]{1,3})(?P<digits>[0-9](?:[ .-]?[0-9]){12,})"
@@ -57,7 +58,7 @@ def _card_at(groups: list[re.Match[str]], place: int) -> int:
 
 def _is_card(number: str, widest: int) -> bool:
     # The first and the last group of a UUID are wider than any group of a card.
-    return _SHORTEST_CARD <= len(number) <= _LONGEST_CARD and widest <= _WIDEST_GROUP and _is_brand(number) and _luhn(number)
+    return SHORTEST_CARD <= len(number) <= _LONGEST_CARD and widest <= _WIDEST_GROUP and _is_brand(number) and _luhn(number)
 
 
 def _is_brand(number: str) -> bool:

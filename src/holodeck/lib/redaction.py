@@ -11,7 +11,7 @@ import json
 from collections.abc import Iterable, Iterator
 from typing import Any, Final
 
-from holodeck.lib.cards import DIGITS, Span, cards
+from holodeck.lib.cards import DIGITS, SHORTEST_CARD, Span, cards
 from holodeck.lib.disguises import without_disguise
 from holodeck.lib.patterns import compile_pattern
 from holodeck.lib.secret_patterns import CERTAIN, LIKELY, MAIL, MAYBE_NAME, NAME, RULES, mailbox, rest_of_value
@@ -25,6 +25,8 @@ _SHORTEST_TOKEN: Final = 8
 """Characters of a text that is a secret only because it stands under ``token``."""
 _KEY_LIMIT: Final = 64
 """Longest key that is remembered, in characters."""
+_SHORTEST_OF_LETTERS: Final = 20
+"""Characters of the shortest secret that may be made of nothing but letters, a key of AWS."""
 _QUOTES: Final = "\"'`\\"
 _SMALLEST_CARD: Final = 10**12
 _SCHEMA: Final = frozenset(("type", "$ref", "anyOf", "oneOf", "allOf", "enum", "const"))
@@ -87,20 +89,8 @@ class Redactor:
         return "".join([*pieces, text[place:end]]), hidden
 
     def _spans(self, text: str) -> Iterator[Span]:
-        for match in _compiled(CERTAIN).finditer(text):
-            start, stop = _part(match)
-            if stop > start:
-                yield start, stop
-        for match in _compiled(MAIL).finditer(text):
-            if (start := mailbox(text, match.start())) < match.start():
-                yield start, match.end()
-        for match in _compiled(LIKELY).finditer(text):
-            start, stop = _part(match)
-            if stop > start:
-                yield _between_quotes(text, start, stop) if text[start] in _QUOTES else (start, rest_of_value(text, stop))
-        for match in _compiled(DIGITS).finditer(text):
-            first = match.start(1)
-            yield from ((first + start, first + stop) for start, stop in cards(match[1]))
+        if len(text) >= _SHORTEST_OF_LETTERS or not text.isalpha():
+            yield from _known(text)
         for pattern in self._own:
             yield from (match.span() for match in pattern.finditer(text) if match.group())
 
@@ -180,6 +170,26 @@ class Redactor:
         if value is None or isinstance(value, bool | dict | list | tuple) or value == "":
             return False
         return self._key(name)[1] and (not _compiled(MAYBE_NAME).search(name) or len(str(value)) >= _SHORTEST_TOKEN)
+
+
+def _known(text: str) -> Iterator[Span]:
+    """Where secrets of the built-in forms are. Each pattern takes its time even on a word, so what it needs is looked for first."""
+    for match in _compiled(CERTAIN).finditer(text):
+        start, stop = _part(match)
+        if stop > start:
+            yield start, stop
+    if "@" in text or "%40" in text:
+        for match in _compiled(MAIL).finditer(text):
+            if (start := mailbox(text, match.start())) < match.start():
+                yield start, match.end()
+    for match in _compiled(LIKELY).finditer(text):
+        start, stop = _part(match)
+        if stop > start:
+            yield _between_quotes(text, start, stop) if text[start] in _QUOTES else (start, rest_of_value(text, stop))
+    if len(text) >= SHORTEST_CARD:
+        for match in _compiled(DIGITS).finditer(text):
+            first = match.start(1)
+            yield from ((first + start, first + stop) for start, stop in cards(match[1]))
 
 
 def _part(match: Any) -> Span:
