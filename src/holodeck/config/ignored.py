@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from holodeck.lib.document import Document
     from holodeck.lib.problems import KeyPath
 
-__all__ = ["IGNORED_KEYS", "IGNORED_TOOL_TYPES", "IgnoredKeys", "leave_out_ignored"]
+__all__ = ["ELSEWHERE", "IGNORED_KEYS", "IGNORED_TOOL_TYPES", "IgnoredKeys", "leave_out_ignored"]
 
 
 @dataclass(frozen=True)
@@ -37,6 +37,8 @@ class IgnoredKeys:
     keys: dict[str, str]
 
 
+ELSEWHERE: Final = {"test_cases": "Run by 'holodeck test'."}
+"""Keys of the agent that are acted upon, and not here: they are left out without a word."""
 _PROVIDER_KEYS: Final = {"auth_provider": "use 'api_key'"}
 
 IGNORED_KEYS: Final = (
@@ -97,7 +99,8 @@ def leave_out_ignored(document: Document) -> tuple[Document, tuple[str, ...]]:
                 continue
             for key in [key for key in group.keys if key in section]:
                 del section[key]
-                _note(found, document, (*path, key), _what(group, key))
+                if key not in ELSEWHERE:
+                    _note(found, document, (*path, key), _what(group, key))
     first = sorted((min(lines), what) for what, lines in found.items())
     return replace(document, data=data), tuple(f"{document.file}:{line}: {what}" for line, what in first)
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from pydantic import BaseModel
 
-from holodeck.config.ignored import IGNORED_KEYS, IGNORED_TOOL_TYPES
+from holodeck.config.ignored import ELSEWHERE, IGNORED_KEYS, IGNORED_TOOL_TYPES
 from holodeck.models import agent, llm, observability
 from holodeck.models.tool_name import TOOL_NAME
 
@@ -136,8 +136,8 @@ def _resolved(value: dict[str, Any], definitions: dict[str, Any]) -> dict[str, A
 def _allow_ignored(sections: dict[str, dict[str, Any]]) -> None:
     for group in IGNORED_KEYS:
         for key, advice in group.keys.items():
-            text = f"Known and not acted upon{f': {advice}' if advice else ''}.".replace("'", "`")
-            sections[group.model]["properties"][key] = {"description": text, "deprecated": True}
+            text = ELSEWHERE.get(key, f"Known and not acted upon{f': {advice}' if advice else ''}.").replace("'", "`")
+            sections[group.model]["properties"][key] = {"description": text, **({} if key in ELSEWHERE else {"deprecated": True})}
 
 
 def _tool_items(items: dict[str, Any]) -> dict[str, Any]:
