@@ -5,21 +5,23 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import signal
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from statistics import median
-from time import monotonic, perf_counter
+from time import monotonic, perf_counter, sleep
 from typing import Any
 
 import pytest
+import yaml
 
 from holodeck import Session, load_agent
 from holodeck.models.observability import OtlpTarget, TelemetrySettings
 from holodeck.telemetry import create_telemetry
-from support.command import run
+from support.command import Process, run
 from support.net import HttpConnection, HttpServer, SilentPort, unused_port
 from support.otlp_receiver import OtlpReceiver
 from support.scripts import call, scripted_agent
@@ -31,6 +33,7 @@ BEHAVIOURS: dict[str, Callable[[OtlpReceiver], None]] = {
     "503": lambda r: r.refuse(503),
     "429 with retry-after": lambda r: r.refuse(429, headers={"retry-after": "30"}),
     "400": lambda r: r.refuse(400),
+    "413": lambda r: r.refuse(413),
     "401": lambda r: r.refuse(401),
     "404": lambda r: r.refuse(404),
     "500": lambda r: r.refuse(500),
@@ -240,6 +243,67 @@ def test_a_state_directory_that_cannot_be_is_said(tmp_path: Path) -> None:
     done = run(["chat", path, "--observability", "-m", "hi"], env=env)
     assert (done.code, done.out) == (0, "hi\n")
     assert str(tmp_path / "file") in done.err
+
+
+def test_neither_disk_nor_collector_is_said(tmp_path: Path) -> None:
+    """No place to keep the spans, and a collector that never answers: the last line says that they are lost, and why."""
+    (tmp_path / "file").write_text("", encoding="utf-8")
+    with SilentPort() as silent:
+        env = {"OTEL_EXPORTER_OTLP_ENDPOINT": silent.base_url, "HOLODECK_STATE_DIR": str(tmp_path / "file")}
+        done = run(["chat", scripted_agent(tmp_path / "agent", {"text": "hi"}), "--observability", "-m", "hi"], env=env)
+    assert (done.code, done.out) == (0, "hi\n")
+    last = done.err.splitlines()[-1]
+    assert "no spans delivered, 2 dropped (they could not be written to disk, no answer in time at " in last
+
+
+def test_spans_that_grew_too_old_are_not_blamed_on_the_collector(tmp_path: Path) -> None:
+    """What the age limit costs is said as that, beside what was delivered."""
+    agent, state = scripted_agent(tmp_path / "agent", {"text": "hi", "repeat": True}), tmp_path / "state"
+    with OtlpReceiver() as receiver:
+        receiver.refuse(503, headers={"retry-after": "60"})
+        env = {"OTEL_EXPORTER_OTLP_ENDPOINT": receiver.http_url, "HOLODECK_STATE_DIR": str(state)}
+        assert "2 kept for later" in run(["chat", agent, "--observability", "-m", "hi"], env=env).err
+        for segment in (state / "spool").rglob("*.seg"):
+            os.utime(segment, (1, 1))
+        receiver.accept()
+        done = run(["chat", agent, "--observability", "-m", "hi"], env=env)
+    assert done.err.splitlines()[-1].endswith("2 spans delivered, 2 dropped (they were too old)")
+
+
+BLOCKED = """
+import time
+
+from opentelemetry import trace
+
+
+def block() -> str:
+    \"\"\"Blocks its thread inside a span of its own.\"\"\"
+    with trace.get_tracer("user").start_as_current_span("inside"):
+        time.sleep(60)
+    return ""
+"""
+
+
+def test_a_span_that_has_not_ended_is_said(tmp_path: Path) -> None:
+    """SIGTERM while a tool's thread is in a span of its own: that one is kept, which the last line says, and goes out as unfinished."""
+    agent = scripted_agent(tmp_path / "agent", {"tool_calls": [call("block")]})
+    (tmp_path / "agent" / "tools.py").write_text(BLOCKED, encoding="utf-8")
+    text = agent.read_text(encoding="utf-8")
+    settings = yaml.safe_load(text)
+    settings["tools"] = [tool for tool in settings["tools"] if tool["name"] == "block"]
+    agent.write_text(yaml.safe_dump(settings), encoding="utf-8")
+    with OtlpReceiver() as receiver:
+        env = {"OTEL_EXPORTER_OTLP_ENDPOINT": receiver.http_url, "HOLODECK_STATE_DIR": str(tmp_path / "state")}
+        with Process(["chat", agent, "--observability", "-m", "hi"], env=env, stdin=False) as process:
+            deadline = monotonic() + 30
+            while monotonic() < deadline and not any(b"inside" in p.read_bytes() for p in (tmp_path / "state").rglob("*.seg")):
+                sleep(0.02)
+            process.signal(signal.SIGTERM)
+            done = process.wait()
+        assert done.code == 128 + signal.SIGTERM
+        assert "3 spans delivered, 1 not ended, kept for later: they go out with the next run" in done.err
+        assert "1 span delivered" in run(["trace", "spool", "flush"], env=env).out
+        assert [span.name for span in receiver.spans if span.attributes.get("error.type") == "process_crashed"] == ["inside"]
 
 
 def test_a_trace_file_on_a_full_disk_is_said(tmp_path: Path) -> None:

@@ -76,6 +76,14 @@ def test_a_busy_collector_is_asked_again(protocol: str) -> None:
     assert (counters.statistics(0).logs_exported, counters.statistics(0).logs_failed) == (3, 0)
 
 
+def test_a_pause_of_no_seconds_is_no_reason_to_hurry() -> None:
+    """``Retry-After: 0`` with every answer: the pauses grow as if nothing had been said."""
+    with OtlpReceiver() as receiver:
+        receiver.refuse(503, headers={"retry-after": "0"})
+        assert send(Delivery(target(receiver, "http/protobuf", timeout=1.5), "logs", Counters())) is False
+        assert len(receiver.raw) <= 2
+
+
 @pytest.mark.parametrize("protocol", PROTOCOLS)
 def test_a_refusal_for_good_is_not_tried_again(protocol: str) -> None:
     """What cannot be accepted is counted as failed."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import io
 import json
 import logging
@@ -157,6 +158,41 @@ class _Kept(io.BytesIO):
     def close(self) -> None:
         self.kept = self.getvalue()
         super().close()
+
+
+class Grudging(io.RawIOBase):
+    """An unbuffered file that takes ``room`` bytes, and then none until there is room again."""
+
+    def __init__(self, room: int) -> None:
+        self.room, self.taken = room, b""
+
+    def writable(self) -> bool:
+        """It is open for writing."""
+        return True
+
+    def write(self, data: Any) -> int:
+        """Take as much as fits."""
+        if not self.room:
+            raise OSError(errno.ENOSPC, "No space left on device")
+        part = bytes(data[: self.room])
+        self.taken, self.room = self.taken + part, self.room - len(part)
+        return len(part)
+
+
+def test_a_line_that_was_cut_does_not_spoil_the_next() -> None:
+    """A disk takes half a line: that is said, and when there is room again the next line begins at its beginning."""
+    notices: list[str] = []
+    disk = Grudging(100)
+    made = create_telemetry(TelemetrySettings(resource=RESOURCE), trace_file=disk, on_notice=notices.append)
+    record_turn(made)
+    disk.room = 1_000_000
+    record_turn(made, 2)
+    made.shutdown()
+    cut, *whole = disk.taken.splitlines()
+    assert len(cut) == 100
+    assert [len(json.loads(line)["resourceSpans"]) for line in whole] == [1, 1, 1]
+    assert len(notices) == 1
+    assert "No space left on device" in notices[0]
 
 
 def test_sampling_leaves_turns_out_of_exports_but_not_out_of_sight() -> None:

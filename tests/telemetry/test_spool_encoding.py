@@ -89,3 +89,15 @@ def test_an_open_span_is_ended_as_crashed() -> None:
     assert early.end_time_unix_nano == early.start_time_unix_nano
     assert crashed(b"\xff\xff", 1) is None
     assert crashed(b"", 1) is None
+
+
+@pytest.mark.parametrize(
+    ("start", "end", "written"),
+    [(-5, -1, (0, 0)), (2**70, 2**71, (2**64 - 1, 2**64 - 1)), (1.5e18, 1.6e18, (15 * 10**17, 16 * 10**17)), (10**18, 5, (10**18, 5))],
+)
+def test_any_time_can_be_encoded(start: float, end: float, written: tuple[int, int]) -> None:
+    """User code may give a span times that no clock has: it is sent with the nearest that OTLP can carry."""
+    span = PROVIDER.get_tracer("user").start_span("odd", start_time=start)  # type: ignore[arg-type]
+    span.end(end_time=end)  # type: ignore[arg-type]
+    (encoded,) = ScopeSpans.FromString(encode(span)).spans  # type: ignore[arg-type]
+    assert (encoded.start_time_unix_nano, encoded.end_time_unix_nano) == written

@@ -7,6 +7,7 @@ import fcntl
 import os
 import shutil
 import time
+import warnings
 from pathlib import Path
 
 import pytest
@@ -220,6 +221,25 @@ def size_of(root: Path) -> int:
         with contextlib.suppress(FileNotFoundError):
             total += path.stat().st_size
     return total
+
+
+def test_a_fork_after_the_end_closes_no_file_of_others(tmp_path: Path, receiver: OtlpReceiver) -> None:
+    """The number of a lock that was let go means another file by then: a child of fork leaves it alone, and says nothing."""
+    spans = run_next(tmp_path / "spool", target_of(receiver.http_url), "a")
+    files = [os.open(os.devnull, os.O_RDONLY) for _ in range(8)]  # one of them has the number that the lock had
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)  # threads of the receiver: the child does nothing but look
+        pid = os.fork()
+    if pid == 0:
+        try:
+            [os.fstat(file) for file in files]
+        except OSError:
+            os._exit(1)
+        os._exit(0)
+    assert os.waitpid(pid, 0)[1] == 0
+    assert spans.accounted()
+    for file in files:
+        os.close(file)
 
 
 def test_recovery_waits_for_a_collector_that_answers(tmp_path: Path) -> None:

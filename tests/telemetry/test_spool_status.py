@@ -201,8 +201,23 @@ def test_attributes_over_the_limit_are_counted(tmp_path: Path) -> None:
         ),
         (DeliveryReport(made=2, delivered=1, rejected=1, url="u", reason="too old"), "1 span delivered, 1 rejected (too old at u)"),
         (
-            DeliveryReport(made=2, dropped=2, url="u", reason="connection refused"),
-            "no spans delivered, 2 dropped (connection refused at u)",
+            DeliveryReport(made=2, dropped=2, url="u", reason="connection refused", drop_reason="they could not be written to disk"),
+            "no spans delivered, 2 dropped (they could not be written to disk, connection refused at u)",
+        ),
+        (
+            DeliveryReport(made=2, delivered=2, dropped=3, url="u", drop_reason="they were too old"),
+            "2 spans delivered, 3 dropped (they were too old)",
+        ),
+        (
+            DeliveryReport(made=2, delivered=2, unfinished=1, url="u"),
+            "2 spans delivered, 1 not ended, kept for later: they go out with the next run, or with: holodeck trace spool flush",
+        ),
+        (
+            DeliveryReport(made=2, kept=2, unfinished=1, url="u", reason="no answer in time"),
+            (
+                "no spans delivered, 1 not ended, 2 kept for later (no answer in time at u): "
+                "they go out with the next run, or with: holodeck trace spool flush"
+            ),
         ),
     ],
 )

@@ -7,14 +7,26 @@ from __future__ import annotations
 
 import threading
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from time import monotonic
-from typing import Protocol
+from typing import Final, Protocol
 
 from holodeck.models.observability import TelemetryStatistics
 
-__all__ = ["Counters", "DeliveryReport", "in_background", "wait_for"]
+__all__ = ["Counters", "DeliveryReport", "drop_reasons", "in_background", "wait_for"]
+
+
+_WAY: Final = "they go out with the next run, or with: holodeck trace spool flush"
+_DROPPED: Final = {
+    "queue_full": "the queue was full",
+    "expired": "they were too old",
+    "queue_damaged": "the queue on disk is damaged",
+    "not_kept": "they could not be written to disk",
+    "not_encodable": "they could not be encoded",
+    "already_shutdown": "they came after the end",
+}
 
 
 class _Failure(Protocol):
@@ -102,20 +114,24 @@ class DeliveryReport:
         made: Finished spans that were to be exported.
         delivered: Spans that the endpoint took, those of earlier runs among them.
         kept: Spans that wait on disk for the next run.
+        unfinished: Spans of our own that have not ended; the next run ends them, and sends them.
         rejected: Spans that the endpoint refused for good.
         dropped: Spans that were given up.
         url: Where they went; "" if OTLP was off.
         reason: Why some were not delivered; "" if all were.
+        drop_reason: Why some were given up; "" if none were.
         path: Directory in which they are kept; "" if OTLP was off.
     """
 
     made: int = 0
     delivered: int = 0
     kept: int = 0
+    unfinished: int = 0
     rejected: int = 0
     dropped: int = 0
     url: str = ""
     reason: str = ""
+    drop_reason: str = ""
     path: str = ""
 
     @property
@@ -125,18 +141,25 @@ class DeliveryReport:
 
     def sentence(self) -> str:
         """One plain line for the user; "" if everything was delivered."""
-        if not (self.kept or self.lost):
+        if not (self.kept or self.unfinished or self.lost):
             return ""
         parts = [f"{_spans(self.delivered)} delivered"]
         why = f"{self.reason} at {self.url}"
         if self.rejected:
             parts.append(f"{self.rejected} rejected" + ("" if self.kept else f" ({why})"))
         if self.dropped:
-            parts.append(f"{self.dropped} dropped" + ("" if self.kept or self.rejected else f" ({why})"))
+            said = not self.reason or self.kept or self.rejected
+            parts.append(f"{self.dropped} dropped ({self.drop_reason if said else f'{self.drop_reason}, {why}'})")
+        if self.unfinished:
+            parts.append(f"{self.unfinished} not ended" + ("" if self.kept else f", kept for later: {_WAY}"))
         if self.kept:
-            way = "they go out with the next run, or with: holodeck trace spool flush"
-            parts.append(f"{self.kept} kept for later ({why}): {way}")
+            parts.append(f"{self.kept} kept for later ({why}): {_WAY}")
         return ", ".join(parts)
+
+
+def drop_reasons(dropped: Mapping[str, int]) -> str:
+    """Why spans were given up, in words; "" if none were."""
+    return ", ".join(_DROPPED.get(reason, reason) for reason, spans in dropped.items() if spans)
 
 
 def _spans(number: int) -> str:
@@ -144,10 +167,13 @@ def _spans(number: int) -> str:
 
 
 def in_background(actions: Sequence[Callable[[], object]]) -> list[threading.Thread]:
-    """Start ``actions`` side by side, in daemon threads that do not keep the process alive."""
-    threads = [threading.Thread(target=action, name="holodeck-shutdown", daemon=True) for action in actions]
-    for thread in threads:
-        thread.start()
+    """Start ``actions`` side by side, in daemon threads that do not keep the process alive; none of those that cannot be started."""
+    threads: list[threading.Thread] = []
+    for action in actions:
+        thread = threading.Thread(target=action, name="holodeck-shutdown", daemon=True)
+        with suppress(RuntimeError):  # the system has no room for another: what it would have sent stays where it is
+            thread.start()
+            threads.append(thread)
     return threads
 
 

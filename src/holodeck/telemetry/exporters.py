@@ -77,7 +77,8 @@ class Delivery:
             outcome = self._transport.send(body, end - monotonic())
             if outcome.fate is Fate.DELIVERED:
                 return outcome.rejected
-            pause = 2.0**attempt * uniform(0.8, 1.2) if outcome.retry_after is None else outcome.retry_after  # noqa: S311 - spreads requests
+            backoff = 2.0**attempt * uniform(0.8, 1.2)  # noqa: S311 - spreads requests
+            pause = max(outcome.retry_after or backoff, backoff / 10)  # who asks for no pause at all, again and again, gets one
             if outcome.fate is not Fate.LATER or pause > end - monotonic():
                 break
         return None

@@ -7,6 +7,7 @@ The encoding is protobuf's own; only the ids are rewritten, since OTLP/JSON want
 from __future__ import annotations
 
 import base64
+import errno
 import json
 from collections.abc import Callable, Sequence
 from typing import Any, BinaryIO, Final
@@ -74,19 +75,31 @@ class LinesExporter(SpanExporter):
         self, out: BinaryIO, *, close: bool = True, name: str = "stderr", on_failure: Callable[[str], None] = lambda _: None
     ) -> None:
         self._out, self._close, self._name, self._on_failure = out, close, name, on_failure
+        self._torn = False  # the file ends with a part of a line
 
     def export(self, spans: Sequence[ReadableSpan]) -> SpanExportResult:
         """Write ``spans`` as one line."""
         text = json.dumps(to_json(spans), ensure_ascii=False, separators=(",", ":")).translate(_LINE_ENDS)
         line = text.encode("utf-8", "replace") + b"\n"
         try:
-            self._out.write(line)
-            self._out.flush()
+            self._write(b"\n" + line if self._torn else line)
         except (OSError, ValueError) as error:  # full disk, closed pipe or file: the chat goes on, and the user is told
             reason = error.strerror if isinstance(error, OSError) else error
             self._on_failure(f"spans are missing in {self._name}: it cannot be written ({reason})")
             return SpanExportResult.FAILURE
         return SpanExportResult.SUCCESS
+
+    def _write(self, line: bytes) -> None:
+        left = memoryview(line)
+        try:
+            while left:  # an unbuffered file on a full disk takes a part, and says why with the next
+                written: int | None = self._out.write(left)
+                if written is None:
+                    raise BlockingIOError(errno.EAGAIN, "nobody reads it")
+                left = left[written:]
+            self._out.flush()
+        finally:
+            self._torn = bool(left) and (self._torn or len(left) < len(line))
 
     def shutdown(self) -> None:
         """Close the file."""

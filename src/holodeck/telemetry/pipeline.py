@@ -21,7 +21,7 @@ from opentelemetry.util.genai.handler import TelemetryHandler
 from holodeck.errors import SessionError
 from holodeck.models.chat import ChatSession, Message
 from holodeck.models.observability import OtlpTarget, TelemetrySettings, TelemetryStatistics
-from holodeck.telemetry.delivery import Counters, DeliveryReport, in_background, wait_for
+from holodeck.telemetry.delivery import Counters, DeliveryReport, drop_reasons, in_background, wait_for
 from holodeck.telemetry.evaluation import Evaluation, record_evaluation
 from holodeck.telemetry.gate import Gate
 from holodeck.telemetry.logs import OtlpLogHandler, attach, detach, keep_off_stderr
@@ -165,15 +165,17 @@ class Telemetry:
         if queue is None or target is None:
             return DeliveryReport()
         now, kept = self.statistics(), queue.kept
-        dropped = sum(now.dropped.values())
+        undelivered = kept or now.rejected or now.dropped.get("not_kept")
         return DeliveryReport(
             made=now.made,
             delivered=now.delivered,
             kept=kept,
+            unfinished=queue.unfinished,
             rejected=now.rejected,
-            dropped=dropped,
+            dropped=sum(now.dropped.values()),
             url=target.url,
-            reason=(now.reason or "no answer in time") if kept or now.rejected or dropped else "",
+            reason=(now.reason or "no answer in time") if undelivered else "",
+            drop_reason=drop_reasons(now.dropped),
             path=str(queue.path),
         )
 

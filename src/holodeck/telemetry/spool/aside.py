@@ -9,6 +9,7 @@ from time import time
 from typing import Final
 
 from holodeck.telemetry.spool.directories import SpoolSettings
+from holodeck.telemetry.spool.files import read_file
 from holodeck.telemetry.spool.records import Kind, Record, pack, scan
 
 __all__ = ["Aside"]
@@ -45,7 +46,9 @@ class Aside:
                 path.unlink(missing_ok=True)
 
     def _files(self) -> list[Path]:
-        return [path for path in self.directory.iterdir() if path.suffix == ".seg"] if self.directory.is_dir() else []
+        with contextlib.suppress(OSError):
+            return [path for path in self.directory.iterdir() if path.suffix == ".seg"]
+        return []
 
     def size(self) -> int:
         """Bytes that are set aside."""
@@ -55,6 +58,8 @@ class Aside:
 
     def spans(self) -> list[bytes]:
         """The spans that are set aside."""
-        with contextlib.suppress(OSError):
-            return [found.payload for path in self._files() for found in scan(path.read_bytes()) if isinstance(found, Record)]
-        return []
+        spans: list[bytes] = []
+        for path in self._files():
+            with contextlib.suppress(OSError):
+                spans += [found.payload for found in scan(read_file(path)) if isinstance(found, Record)]
+        return spans

@@ -23,12 +23,14 @@ class Connections:
 
     Attributes:
         ended: They were ended; new ones are useless.
+        tried: How many were tried to open.
     """
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._twins: set[socket.socket] = set()
         self.ended = False
+        self.tried = 0
 
     def session(self) -> requests.Session:
         """A session whose connections are ended by :meth:`end`, those through an HTTP proxy included."""
@@ -92,6 +94,7 @@ def _pools(connections: Connections) -> dict[str, Any]:
         _twin: socket.socket | None = None
 
         def _new_conn(self) -> socket.socket:
+            connections.tried += 1
             made: socket.socket = super()._new_conn()  # type: ignore[misc]
             self._twin = connections.opened(made)
             return made

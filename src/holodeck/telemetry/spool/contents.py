@@ -7,7 +7,7 @@ import struct
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from holodeck.telemetry.spool.files import Location, segment_numbers, segment_path
+from holodeck.telemetry.spool.files import MOST_READ, Location, read_file, segment_numbers, segment_path
 from holodeck.telemetry.spool.journal import ENDED, KEY_SIZE, NUMBER, Entry
 from holodeck.telemetry.spool.records import HEADER_SIZE, Damage, Kind, Record, scan
 
@@ -50,7 +50,8 @@ def read_contents(directory: Path) -> Contents:
 
 def _read_segment(contents: Contents, ended: set[bytes], number: int, path: Path) -> None:
     try:
-        data = path.read_bytes()
+        data = read_file(path)
+        contents.damaged += max(path.stat().st_size - MOST_READ, 0)
     except FileNotFoundError:  # its process has deleted it meanwhile
         return
     except OSError:
@@ -75,7 +76,8 @@ def _take(contents: Contents, ended: set[bytes], segment: int, record: Record) -
         return
     elif record.kind is Kind.ENDED:
         ended.add(payload[NUMBER.size : ENDED])
-        contents.waiting.append(Entry(NUMBER.unpack_from(payload)[0], *at))
+        if len(payload) > ENDED:  # else it says only that the span has ended: it went out from memory
+            contents.waiting.append(Entry(NUMBER.unpack_from(payload)[0], *at))
     elif record.kind is Kind.SETTLED:
         contents.settled = max(contents.settled, NUMBER.unpack_from(payload)[0])
     elif contents.last_alive is None:

@@ -84,14 +84,15 @@ class Courier:
         return outcome
 
     def _send(self, journal: Journal, entries: Sequence[Entry], until: Callable[[], float], division: _Division | None) -> Outcome:
-        read = [(entry, span) for entry in entries if (span := journal.read(entry)) is not None]
-        if not read:
-            self._settle(journal, entries, DELIVERED, 0)
-            return DELIVERED
         timeout = min(self._timeout, until() - monotonic())
         if timeout < _SHORTEST:
             return Outcome(Fate.LATER, "no answer in time", "timeout", answered=False)
-        journal.sending(entries)
+        journal.sending(entries)  # first: from now on nothing of it is given up for want of room
+        read = [(entry, span) for entry in entries if (span := journal.read(entry)) is not None]
+        if not read:
+            if division is None or not division.suspects:  # who is suspected must not be settled with what is lost
+                self._settle(journal, entries, DELIVERED, 0)
+            return DELIVERED
         outcome = self._transport.send(request_of(journal.meta.resource, [span for _, span in read]), timeout)
         if outcome.fate is Fate.DELIVERED:
             self._accepted(journal, division)
@@ -103,13 +104,12 @@ class Courier:
 
     def _settle(self, journal: Journal, entries: Sequence[Entry], outcome: Outcome, sent: int) -> None:
         rejected = min(outcome.rejected, sent)
-        if lost := len(entries) - sent:
+        if (lost := journal.settle(entries[-1].number) - sent) > 0:
             self._tally.dropped(lost, "queue_damaged")
         if rejected:
             self._tally.rejected(rejected, outcome.reason)
         if sent - rejected:
             self._tally.delivered(sent - rejected)
-        journal.settle(entries[-1].number)
 
     def _divide(
         self,
@@ -122,7 +122,7 @@ class Courier:
     ) -> Outcome:
         first = division is None
         if division is None:
-            division = _Division(outcome.fate is Fate.TOO_LARGE or self._takes_nothing(until))
+            division = _Division(self._takes_nothing(until))
         if len(entries) == 1:
             division.suspects.append((*read[0], outcome))
             ended = self._blame(journal, division)

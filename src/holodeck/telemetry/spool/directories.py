@@ -25,6 +25,7 @@ import platformdirs
 
 from holodeck.errors import SettingError
 from holodeck.models.observability import OtlpTarget
+from holodeck.telemetry.spool.files import read_file
 
 __all__ = [
     "RESERVE",
@@ -32,6 +33,7 @@ __all__ = [
     "Meta",
     "SpoolSettings",
     "directories",
+    "is_being_made",
     "last_alive",
     "make_directory",
     "read_meta",
@@ -177,7 +179,7 @@ def read_meta(directory: Path) -> Meta | None:
 
 def _read_copy(path: Path) -> Meta | None:
     try:
-        values = json.loads(path.read_bytes())
+        values = json.loads(read_file(path))
         if values["format"] != FORMAT:
             return None
         to = values["destination"]
@@ -196,6 +198,11 @@ def directories(root: Path, *, abandoned: bool = False) -> list[Path]:
                 if (abandoned or not entry.name.startswith(".")) and (entry / _LOCK).is_file():
                     found.append((entry.stat().st_mtime, entry))
     return [path for _, path in sorted(found)]
+
+
+def is_being_made(directory: Path) -> bool:
+    """Whether ``directory`` has no queue yet; its lock may be free for a moment although its process lives."""
+    return directory.name.startswith(_NEW)
 
 
 def try_lock(directory: Path) -> int | None:
@@ -229,9 +236,9 @@ def last_alive(directory: Path, lock: int) -> float:
 
 
 def remove_directory(directory: Path) -> None:
-    """Remove ``directory``; the lock file goes last, so that nobody adopts half of it."""
+    """Remove ``directory``: the segments first, since the last one says that all are settled, and the lock last."""
     with contextlib.suppress(OSError):
-        for entry in directory.iterdir():
+        for entry in sorted(directory.iterdir()):  # numbers come before names
             if entry.name != _LOCK:
                 with contextlib.suppress(OSError):
                     entry.unlink()

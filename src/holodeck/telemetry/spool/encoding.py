@@ -77,8 +77,8 @@ def _span(span: ReadableSpan) -> Span:
         parent_span_id=parent.span_id.to_bytes(8, "big") if parent else b"",
         name=exportable(span.name),
         kind=_KINDS[span.kind],
-        start_time_unix_nano=span.start_time or 0,
-        end_time_unix_nano=span.end_time or 0,
+        start_time_unix_nano=_time(span.start_time),
+        end_time_unix_nano=_time(span.end_time),
         attributes=_attributes(span.attributes),
         events=[_event(e.name, e.timestamp, e.attributes, e.dropped_attributes) for e in span.events],
         links=[_link(link.context, link.attributes, link.dropped_attributes) for link in span.links],
@@ -105,6 +105,11 @@ _CODES: Final = {
 }
 
 
+def _time(nanoseconds: float | None) -> int:
+    """A time as OTLP can carry it: user code may give a span any."""
+    return min(max(int(nanoseconds or 0), 0), 2**64 - 1)
+
+
 def _flags(context: SpanContext | None) -> int:
     """Whether the other span is in another process, and that this is known (OTLP, ``Span.flags``)."""
     remote = SpanFlags.SPAN_FLAGS_CONTEXT_IS_REMOTE_MASK if context is not None and context.is_remote else 0
@@ -112,7 +117,9 @@ def _flags(context: SpanContext | None) -> int:
 
 
 def _event(name: str, time: int, attributes: Mapping[str, Any] | None, dropped: int) -> Span.Event:
-    return Span.Event(name=exportable(name), time_unix_nano=time, attributes=_attributes(attributes), dropped_attributes_count=dropped)
+    return Span.Event(
+        name=exportable(name), time_unix_nano=_time(time), attributes=_attributes(attributes), dropped_attributes_count=dropped
+    )
 
 
 def _link(context: SpanContext, attributes: Mapping[str, Any] | None, dropped: int) -> Span.Link:

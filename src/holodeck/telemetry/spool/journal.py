@@ -83,6 +83,7 @@ class Journal:
         self._memory_bytes = 0
         self._open: dict[bytes, Location | None] = {}
         self._last_number: dict[int, int] = {}  # of each segment
+        self._unsaid: deque[bytes] = deque(maxlen=10_000)  # records that are still to be written
         self._number = self._settled = self._written = 0
         self._failing = False
         self._in_flight: frozenset[int] = frozenset()
@@ -95,6 +96,12 @@ class Journal:
     def open_spans(self) -> int:
         """Spans that have started and not ended."""
         return len(self._open)
+
+    @property
+    def open_on_disk(self) -> int:
+        """Those of them that a later process can find."""
+        with self._mutex:
+            return sum(location is not None for location in self._open.values())
 
     @property
     def rolled(self) -> int:
@@ -145,10 +152,17 @@ class Journal:
         self._memory[number] = record
         self._memory_bytes += len(record)
         self._waiting.append(Entry(number, _IN_MEMORY, 0, len(record)))
-        while len(self._memory) > self._memory_spans or (self._memory_bytes > _MEMORY_BYTES and len(self._memory) > 1):
-            oldest = next(iter(self._memory))
-            self._waiting.remove(Entry(oldest, _IN_MEMORY, 0, len(self._memory[oldest])))
-            self._forget(oldest)
+        if len(self._memory) > self._memory_spans or self._memory_bytes > _MEMORY_BYTES:
+            self._make_room()
+
+    def _make_room(self) -> None:
+        # What is on its way may be taken in this moment, and must not be counted as dropped.
+        spare = deque(number for number in self._memory if number not in self._in_flight)
+        while len(spare) > self._memory_spans or (self._memory_bytes > _MEMORY_BYTES and len(spare) > 1):
+            number = spare.popleft()
+            # From the end: what is in memory came last, and there may be very many on disk before it.
+            del self._waiting[next(i for i in range(len(self._waiting) - 1, -1, -1) if self._waiting[i].number == number)]
+            self._forget(number)
             self._on_drop(1, "queue_full")
 
     def _forget(self, number: int) -> None:
@@ -197,23 +211,37 @@ class Journal:
         with self._mutex:
             self._in_flight = frozenset()
 
-    def settle(self, number: int) -> None:
-        """Every span up to ``number`` is delivered or dropped."""
+    def settle(self, number: int) -> int:
+        """Every span up to ``number`` is delivered or dropped; how many of them have waited until now."""
         with self._mutex:
-            self._settled = max(self._settled, number)
+            self._settled, before = max(self._settled, number), len(self._waiting)
             while self._waiting and self._waiting[0].number <= self._settled:
-                self._forget(self._waiting.popleft().number)
+                self._leaves(self._waiting.popleft().number)
+            left = before - len(self._waiting)
             self._in_flight = frozenset(number for number in self._in_flight if number > self._settled)
             self._write_settled()
             self._trim()
+            return left
+
+    def _leaves(self, number: int) -> None:
+        if (record := self._memory.get(number)) is not None and self._files is not None:
+            # Its start may be on disk: without its end the span would come again, as one that a crash has ended.
+            self._unsaid.append(pack(Kind.ENDED, record[HEADER_SIZE : HEADER_SIZE + ENDED]))
+        self._forget(number)
 
     def _write_settled(self) -> None:
+        self._write_number()
+        while self._unsaid and self._append(self._unsaid[0]) is not None:
+            self._unsaid.popleft()
+
+    def _write_number(self) -> None:
         if self._written == self._settled:
             return
-        record = pack(Kind.SETTLED, NUMBER.pack(self._settled))
-        if self._append(record) is None and (not self._give_up_reserve() or self._append(record) is None):
-            return  # tried again with the next beat
-        self._written = self._settled
+        if self._append_surely(pack(Kind.SETTLED, NUMBER.pack(self._settled))):  # else tried again with the next beat
+            self._written = self._settled
+
+    def _append_surely(self, record: bytes) -> bool:
+        return self._append(record) is not None or (self._give_up_reserve() and self._append(record) is not None)
 
     def _give_up_reserve(self) -> bool:
         try:
@@ -229,11 +257,22 @@ class Journal:
                 return
             if self._open:
                 touch(self._lock_descriptor)
-            self._files.check()
+            self._rescue(self._files.deleted())
             self._write_settled()
             self._write_memory()
             if not self._memory and self._written == self._settled:
                 self._failing = False  # what fails from now on is news
+
+    def _rescue(self, segment: int) -> None:
+        """Take the spans of the current segment, which somebody has deleted, into memory while its file is still open."""
+        if not segment or self._files is None:
+            return
+        for entry in [entry for entry in self._waiting if entry.segment == segment]:
+            self._memory[entry.number] = self._files.read(Location(*entry[1:]))
+            self._memory_bytes += entry.length
+        self._waiting = deque(Entry(e.number, _IN_MEMORY, 0, e.length) if e.segment == segment else e for e in self._waiting)
+        self._open = {key: None if at is not None and at.segment == segment else at for key, at in self._open.items()}
+        self._files.close()
 
     def _write_memory(self) -> None:
         if not self._memory or self._files is None:
@@ -245,6 +284,8 @@ class Journal:
                 break
             moved[number] = location
             self._last_number[location.segment] = max(number, self._last_number.get(location.segment, 0))
+        if not moved:
+            return
         for number in moved:
             self._forget(number)
         self._waiting = deque(Entry(e.number, *moved[e.number]) if e.number in moved else e for e in self._waiting)
@@ -260,9 +301,7 @@ class Journal:
             if dropped:
                 self._on_drop(dropped, reason)
                 self.settle(last)
-            if self._files.numbers[0] == number:
-                self._delete_oldest()
-            return True
+            return self._files.numbers[0] != number or self._delete_oldest()
 
     def _trim(self) -> None:
         files = self._files
@@ -282,7 +321,8 @@ class Journal:
             if moved is None:
                 return False
             self._open[key] = moved
-        self._files.delete_oldest()
+        if not self._files.delete_oldest():
+            return False
         self._last_number.pop(oldest, None)
         return True
 
@@ -298,33 +338,45 @@ class Journal:
             return None
         return location
 
-    def recovered(self, last_alive: int) -> None:
-        """Note when (nanoseconds) the owner of an adopted directory was last known to live."""
+    def recovered(self, last_alive: int) -> bool:
+        """Note when (nanoseconds) the owner of an adopted directory was last known to live; False if nothing can be written there."""
         with self._mutex:
-            self._append(pack(Kind.RECOVERED, NUMBER.pack(last_alive)))
+            return self._append_surely(pack(Kind.RECOVERED, NUMBER.pack(last_alive)))
 
-    def close(self) -> int:
-        """Let go of the directory, and remove it if nothing is left in it; the number of spans that are lost with memory."""
+    def close(self) -> None:
+        """Let go of the directory, and remove it if nothing is left in it. What is in memory only is lost."""
         with self._mutex:
             if self.closed:
-                return 0
+                return
             self.beat()
+            self.give_memory_up()
             self.closed = True
             if self._files is not None:
                 self._files.close()
             if self.directory is not None and not self._waiting and not self._open:
                 remove_directory(self.directory)
-            if self._lock_descriptor >= 0:
-                os.close(self._lock_descriptor)
-            lost = len(self._memory)
-            if lost:
-                self._on_drop(lost, "not_kept")
-            return lost
+            self._unlock()
+
+    def _unlock(self) -> None:
+        # Forgotten once it is closed: its number will mean another file by then.
+        descriptor, self._lock_descriptor = self._lock_descriptor, -1
+        if descriptor >= 0:
+            os.close(descriptor)
+
+    def give_memory_up(self) -> None:
+        """Write what is in memory only, or drop it: the process ends."""
+        with self._mutex:
+            self._write_memory()
+            if not self._memory:
+                return
+            self._on_drop(len(self._memory), "not_kept")
+            self._waiting = deque(entry for entry in self._waiting if entry.segment != _IN_MEMORY)
+            self._memory.clear()
+            self._memory_bytes = 0
 
     def abandon(self) -> None:
         """In a forked child: let go of what is the parent's, without a trace."""
         self.closed, self._mutex = True, threading.RLock()
         if self._files is not None:
             self._files.close()
-        if self._lock_descriptor >= 0:
-            os.close(self._lock_descriptor)  # the parent's lock stays: it is held by its own descriptor
+        self._unlock()  # the parent's lock stays: it is held by its own descriptor

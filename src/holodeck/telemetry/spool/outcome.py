@@ -58,7 +58,7 @@ _REASONS = tuple(
     (re.compile(pattern, re.IGNORECASE), words)
     for pattern, words in (
         (
-            r"certificate|SSL(?:Error|_ERROR|V\d)|\[SSL|handshake|wrong.version.number",
+            r"certificate|verification|SSL(?:Error|_ERROR|V\d)|\[SSL|handshake|wrong.version.number",
             "TLS failed: check the scheme (http or https) and the certificate",
         ),
         (r"parsing HTTP/2|SETTINGS frame|http1\.x", "no gRPC is spoken there: check the port and the protocol"),
@@ -93,7 +93,7 @@ _GRPC_REASONS: Final = {
     "UNIMPLEMENTED": "UNIMPLEMENTED, the server has no OTLP there: check the port and the protocol",
     "NOT_FOUND": "NOT_FOUND, the server has no OTLP there: check the port and the protocol",
 }
-_TOO_LARGE: Final = re.compile(r"larger than max", re.IGNORECASE)
+_TOO_LARGE: Final = re.compile(r"(client: )?received message larger than max", re.IGNORECASE)
 
 
 def plain_reason(text: str, unknown: str = "") -> str:
@@ -128,8 +128,9 @@ def of_content(content_type: str) -> Outcome | None:
 
 def of_grpc(code: str, details: str, retry_after: float | None = None) -> Outcome:
     """The outcome of a gRPC status other than OK."""
-    if code == "RESOURCE_EXHAUSTED" and _TOO_LARGE.search(details):
-        return Outcome(Fate.TOO_LARGE, "too large for the collector", code)
+    if code == "RESOURCE_EXHAUSTED" and (too_large := _TOO_LARGE.search(details)):
+        # Where our own side says so it is about the answer: the request has been taken.
+        return DELIVERED if too_large[1] else Outcome(Fate.TOO_LARGE, "too large for the collector", code)
     if code == "INVALID_ARGUMENT":
         return Outcome(Fate.INVALID, "refused by the collector (INVALID_ARGUMENT)", code)
     if code == "UNAVAILABLE":

@@ -85,6 +85,11 @@ class SpanQueue:
         return sum(len(journal) - journal.in_memory for journal in self._sender.journals)
 
     @property
+    def unfinished(self) -> int:
+        """Spans of our own on disk that have started and not ended."""
+        return self._sender.own.open_on_disk if self._sender.own is not None else 0
+
+    @property
     def held(self) -> dict[Path, int]:
         """The directories that are ours, with the spans that wait in them."""
         return {journal.directory: len(journal) for journal in self._sender.journals if journal.directory is not None}

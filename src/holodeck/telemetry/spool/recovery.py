@@ -44,7 +44,7 @@ def adopt_all(
 def adopt(
     directory: Path, settings: SpoolSettings, on_drop: Callable[[int, str], None], on_notice: Callable[[str], None]
 ) -> Journal | None:
-    """Take ``directory`` over; None if its process lives, or if nothing is left in it, in which case it is removed."""
+    """Take ``directory`` over; None if its process lives, if it cannot be written, or if it is empty, in which case it is removed."""
     lock = try_lock(directory)
     if lock is None:
         return None
@@ -72,13 +72,14 @@ def _journal(
     settings: SpoolSettings,
     on_drop: Callable[[int, str], None],
     on_notice: Callable[[str], None],
-) -> Journal:
+) -> Journal | None:
     end = contents.last_alive or int(last_alive(directory, lock) * 1e9)
     files = SegmentFiles(directory, settings.segment_bytes)
     journal = Journal(meta, directory=directory, lock=lock, files=files, on_drop=on_drop, on_notice=on_notice)
     journal.restore(contents.waiting, contents.opened, contents.settled, contents.in_flight)
-    if contents.last_alive is None:
-        journal.recovered(end)
+    if not journal.recovered(end):  # what is delivered could not be written down, and would be sent again and again
+        journal.close()
+        return None
     for key, location in contents.opened.items():
         _end_as_crashed(journal, files, key, location, end)
     return journal

@@ -16,10 +16,12 @@ from holodeck.telemetry.spool.outcome import Fate, Outcome
 __all__ = ["Sender"]
 
 _BEAT: Final = 1.0
+_SHORTEST_BACKOFF: Final = 0.5
 _LONGEST_BACKOFF: Final = 30.0
 _UNTIL_PUT_RIGHT: Final = 60.0
 _ADOPTION: Final = 60.0
 _TRIES: Final = 3
+_HANGING_UP: Final = 0.2
 
 
 class Sender:
@@ -65,8 +67,9 @@ class Sender:
         """Start the thread if it does not run."""
         with self._changed:
             if self._thread is None and not self._stopping:
-                self._thread = threading.Thread(target=self._run, name="holodeck-spool", daemon=True)
-                self._thread.start()
+                thread = threading.Thread(target=self._run, name="holodeck-spool", daemon=True)
+                thread.start()
+                self._thread = thread
 
     def opened(self) -> None:
         """A span has started: from now on the thread notes that the process lives."""
@@ -101,12 +104,20 @@ class Sender:
         return not any(len(journal) for journal in self.journals)
 
     def stop(self, seconds: float, hang_up: Callable[[], None]) -> None:
-        """Send what waits and end the thread, for at most ``seconds``; a request that is waiting is ended by ``hang_up``."""
+        """Send what waits and end the thread, for at most ``seconds``; a request that is waiting is ended by ``hang_up``.
+
+        A thread that cannot be ended (it looks a host up) goes on alone: what has no other place than memory is given up then.
+        """
         end = monotonic() + seconds
         self.flush(seconds, stop=True)
-        if self._thread is not None:
-            self._thread.join(max(end - monotonic(), 0.02))
-            hang_up()
+        if self._thread is None:
+            return
+        self._thread.join(max(end - monotonic(), 0.02))
+        hang_up()
+        self._thread.join(_HANGING_UP)
+        if self._thread.is_alive():
+            for journal in self.journals:
+                journal.give_memory_up()
 
     def _run(self) -> None:
         while True:
@@ -157,7 +168,7 @@ class Sender:
         for turn in range(_TRIES):
             outcome = self._work(adopt=True)
             pause = 0.2 * 2**turn
-            again = outcome is not None and outcome.fate is Fate.LATER and outcome.answered and outcome.retry_after is None
+            again = outcome is not None and outcome.fate is Fate.LATER and outcome.answered and not outcome.retry_after
             if not again or self._until - monotonic() < pause:
                 return
             threading.Event().wait(pause)
@@ -207,5 +218,6 @@ class Sender:
         self._failures += 1
         wait = min(2.0 ** min(self._failures - 1, 10), _LONGEST_BACKOFF) if outcome.fate is Fate.LATER else _UNTIL_PUT_RIGHT
         self._retry_at = now + wait * uniform(0.75, 1.0)  # noqa: S311 - spreads requests, guards nothing
-        if outcome.retry_after is not None:
-            self._retry_at = self._not_before = now + outcome.retry_after
+        if outcome.retry_after:
+            self._not_before = now + outcome.retry_after
+            self._retry_at = max(self._not_before, now + _SHORTEST_BACKOFF)

@@ -5,8 +5,10 @@ from __future__ import annotations
 import gzip
 import math
 import zlib
+from collections.abc import Mapping
+from contextlib import suppress
 from email.utils import parsedate_to_datetime
-from time import time
+from time import monotonic, time
 from typing import TYPE_CHECKING, Any, Final, Protocol
 from urllib.parse import urlsplit
 
@@ -24,9 +26,11 @@ __all__ = ["Transport", "make_transport"]
 _USER_AGENT: Final = f"holodeck/{__version__}"
 _SERVICES: Final = {"traces": "trace.v1.TraceService", "metrics": "metrics.v1.MetricsService", "logs": "logs.v1.LogsService"}
 _ENDED: Final = Outcome(Fate.LATER, "no answer in time", "timeout", answered=False)
-_LONGEST_ANSWER: Final = 64 * 1024
+_LONGEST_ANSWER: Final = 4 * 1024 * 1024
+_LONGEST_READING: Final = 0.5  # seconds; the head of an answer has decided, the rest tells details
 _LONGEST_WAIT: Final = 600.0
 _RETRY_INFO: Final = "google.rpc.retryinfo-bin"
+_STATUS_DETAILS: Final = "grpc-status-details-bin"
 
 
 class Transport(Protocol):
@@ -60,10 +64,11 @@ class HttpTransport:
         encoding = {} if target.compression == "none" else {"content-encoding": target.compression}
         own = {"content-type": "application/x-protobuf", "user-agent": _USER_AGENT, **encoding}
         session.headers.update(own | {name.lower(): value for name, value in target.headers.items()})
+        session.auth = _no_other_credentials
         return session
 
     def send(self, body: bytes, timeout: float) -> Outcome:
-        """Send a request; a connection that the server had closed in between is opened again once."""
+        """Send a request; once more if it went into a connection that the server had closed meanwhile."""
         if self._connections.ended:
             return _ENDED
         try:
@@ -77,13 +82,14 @@ class HttpTransport:
         from requests.exceptions import ConnectionError as Broken  # noqa: PLC0415 - behind the first request
         from requests.exceptions import ProxyError, SSLError, Timeout  # noqa: PLC0415 - as above
 
+        tried = self._connections.tried
         try:
             return self._post_once(session, body, timeout)
         except (Timeout, SSLError, ProxyError):
             raise
         except Broken:
-            if self._connections.ended:
-                raise
+            if self._connections.ended or self._connections.tried != tried:
+                raise  # of a new connection that broke it is not known whether the request has been taken
             return self._post_once(session, body, timeout)
 
     def _post_once(self, session: requests.Session, body: bytes, timeout: float) -> Outcome:
@@ -91,7 +97,7 @@ class HttpTransport:
         verify = str(self._target.certificate) if self._target.certificate else None
         # A redirect may lead to another host: it would get the headers, too.
         with session.post(self._target.url, data=body, timeout=timeout, allow_redirects=False, stream=True, verify=verify) as answer:
-            said = answer.raw.read(_LONGEST_ANSWER, decode_content=True) or b""
+            said = _body(answer)
             if 200 <= answer.status_code < 300:
                 return of_content(answer.headers.get("content-type", "")) or of_response(said)
             return of_http(answer.status_code, _retry_after(answer.headers.get("retry-after", "")))
@@ -106,6 +112,20 @@ class HttpTransport:
         self._connections.end()
         if self._session is not None:
             self._session.close()
+
+
+def _no_other_credentials(request: requests.PreparedRequest) -> requests.PreparedRequest:
+    """Keep ``requests`` from looking into ``~/.netrc``: what it finds for the host takes the place of the header that was configured."""
+    return request
+
+
+def _body(answer: requests.Response) -> bytes:
+    """What an answer says; less or nothing where it cannot be read, or not soon: that it is an acceptance is known by then."""
+    end, said = monotonic() + _LONGEST_READING, bytearray()
+    with suppress(Exception):
+        while len(said) < _LONGEST_ANSWER and monotonic() < end and (part := answer.raw.read1(64 * 1024, decode_content=True)):
+            said += part
+    return bytes(said)
 
 
 def _of_http_error(error: Exception) -> Outcome:
@@ -182,8 +202,7 @@ class GrpcTransport:
         code = error.code().name
         if code == "UNAVAILABLE":
             self._disconnect()  # a channel waits up to two minutes before it connects again by itself
-        retry = next((value for name, value in error.trailing_metadata() or () if name == _RETRY_INFO), None)
-        return of_grpc(code, error.details() or "", _grpc_retry_after(retry))
+        return of_grpc(code, error.details() or "", _grpc_retry_after(dict(error.trailing_metadata() or ())))
 
     def close(self) -> None:
         """End every call."""
@@ -196,14 +215,18 @@ class GrpcTransport:
             channel.close()
 
 
-def _grpc_retry_after(info: object) -> float | None:
-    if not isinstance(info, bytes):
-        return None
-    from google.protobuf.message import DecodeError  # noqa: PLC0415 - only where a server asks for it
-    from google.rpc.error_details_pb2 import RetryInfo  # type: ignore[import-untyped]  # noqa: PLC0415 - as above
+def _grpc_retry_after(trailers: Mapping[str, object]) -> float | None:
+    """Seconds to wait, from the ``RetryInfo`` of a status (OTLP specification, "OTLP/gRPC Throttling"); at most ten minutes."""
+    from google.protobuf.message import DecodeError  # noqa: PLC0415 - loaded by now
+    from google.rpc.error_details_pb2 import RetryInfo  # type: ignore[import-untyped]  # noqa: PLC0415 - only where a server fails
+    from google.rpc.status_pb2 import Status  # type: ignore[import-untyped]  # noqa: PLC0415 - as above
 
+    details, alone = trailers.get(_STATUS_DETAILS), trailers.get(_RETRY_INFO)
+    info = RetryInfo()
     try:
-        delay = RetryInfo.FromString(info).retry_delay
+        found = isinstance(details, bytes) and any(detail.Unpack(info) for detail in Status.FromString(details).details)
+        if not found and isinstance(alone, bytes):
+            info, found = RetryInfo.FromString(alone), True
     except DecodeError:
         return None
-    return float(min(max(delay.seconds + delay.nanos / 1e9, 0.0), _LONGEST_WAIT))
+    return float(min(max(info.retry_delay.seconds + info.retry_delay.nanos / 1e9, 0.0), _LONGEST_WAIT)) if found else None
