@@ -36,11 +36,12 @@ def test_without_anybody_to_ask_it_is_denied(tmp_path: Path) -> None:
     """The tool is not run, the model is told, the span says so, and the turn goes on."""
 
     async def body(session: Session, memory: MemoryTelemetry) -> None:
+        why = "denied: it needs approval, and there is nobody to ask"
         result = await session.send("hi")
         assert result.error is None
         (execution,) = result.tool_calls
-        assert (execution.status, execution.error_message, execution.execution_time) == (ToolStatus.FAILED, "denied by the user", None)
-        assert str(session.chat.history.messages[2].items[0].result) == "Error: denied by the user"
+        assert (execution.status, execution.error_message, execution.execution_time) == (ToolStatus.FAILED, why, None)
+        assert str(session.chat.history.messages[2].items[0].result) == f"Error: {why}"
         assert _tool_spans(memory) == [("denied", "denied", "ERROR")]
 
     talk(_agent(tmp_path, "careful"), body)

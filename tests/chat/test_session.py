@@ -12,7 +12,7 @@ import pytest
 from holodeck import Session, load_agent
 from holodeck.errors import AgentFileError, InputError, SessionError
 from holodeck.models.chat import SessionState
-from holodeck.models.events import TurnFinished
+from holodeck.models.events import TextDelta, TurnFinished
 from support.scripts import call, conversation, scripted_agent, talk, usage
 from support.telemetry import MemoryTelemetry
 
@@ -288,3 +288,29 @@ def test_a_call_by_hand_may_be_longer_than_a_message(tmp_path: Path) -> None:
         assert "x" * 20_000 in (result.tool_calls[0].result or "")
 
     talk(scripted_agent(tmp_path, {"text": "fine"}), body)
+
+
+@pytest.mark.parametrize("leave", ["break", "cancel"])
+def test_a_turn_that_was_left_is_over_for_the_next_message(tmp_path: Path, leave: str) -> None:
+    """Whoever leaves the loop, or stops the turn, can send at once; a turn that goes on is still an error."""
+    path = scripted_agent(tmp_path, {"text": "one two three", "chunk_delay": 0.05}, {"text": "four"})
+
+    async def body(session: Session, memory: MemoryTelemetry) -> None:
+        running = asyncio.create_task(session.send("hi")) if leave == "cancel" else None
+        if running is None:
+            async for event in session.stream("hi"):
+                if isinstance(event, TextDelta):
+                    break
+        else:
+            await asyncio.sleep(0.02)
+            with pytest.raises(SessionError, match="a turn is running"):
+                await session.send("too early")
+            session.cancel()
+        result = await session.send("again")
+        assert result.message is not None
+        assert result.message.content == "four"
+        assert result.number == 2
+        if running is not None:
+            assert (await running).interrupted
+
+    talk(path, body)

@@ -105,6 +105,7 @@ def test_without_a_terminal(agent, tmp_path, flags, status):
     done = run(["chat", agent, "-m", "hi", "--trace-file", trace, *flags])
     assert (done.code, done.out) == (0, "Done.\n")
     assert {s[0] for s in _statuses(trace)} == {status}
+    assert ("warning: nobody can be asked here, so calls are denied (--yes allows them): careful" in done.err) is (status == "denied")
 
 
 def test_yes_in_a_terminal_asks_nothing(agent):

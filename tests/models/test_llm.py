@@ -100,3 +100,10 @@ def test_a_key_is_never_shown() -> None:
 def test_the_label_names_provider_and_model(fields: dict[str, Any], label: str) -> None:
     """A file stands in where there is no name."""
     assert LLMConfig.model_validate(fields).label == label
+
+
+@pytest.mark.parametrize(("fields", "title"), [({"name": "n"}, "n"), ({"script": "/x/some.script.yaml"}, "some.script")])
+def test_a_model_is_called_by_its_name_or_by_its_file(fields: dict[str, str], title: str) -> None:
+    """Spans, prices and people see one name, and no path."""
+    model = LLMConfig(provider="scripted", **{"script": "/x/other.yaml", **fields})
+    assert (model.title, model.label) == (title, f"scripted/{title}")

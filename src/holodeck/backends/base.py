@@ -99,7 +99,7 @@ class Backend:
         url = urlsplit(self._connection.url if self._connection else "")
         return ModelEndpoint(
             provider=_PROVIDER_NAMES.get(self.config.provider, self.config.provider.value),
-            model=self.config.name or self.config.label.partition("/")[2],
+            model=self.config.title,
             address=url.hostname,
             port=url.port or _PORTS.get(url.scheme),
             config=self.config,

@@ -34,22 +34,22 @@ def local_connection(config: LLMConfig, environ: Mapping[str, str]) -> Connectio
         ConfigError: The extra, the model file, or a processor that can run it is missing.
     """
     path = resolve(config, environ)
-    server, key = _start(path, config.name or path.stem)
+    server, key = _start(path, config.title)
     address = server.listening_address
     connection = connection_to(config, f"{address}/v1", key, through_proxy=False)
     connection.url = ""  # in this process: there is no server to name
     connection.tools = _supports_tools(address, key)
     holder = [server]
     connection.closers.append(holder.clear)  # the server stops when nothing refers to it
-    connection.notices = _notices(config, path, connection.tools)
+    connection.notices = _notices(config, connection.tools)
     return connection
 
 
-def _notices(config: LLMConfig, path: Path, tools: bool) -> list[str]:
+def _notices(config: LLMConfig, tools: bool) -> list[str]:
     stored = MODELS.get(config.name)
     lines = [stored.notice] if stored and stored.notice else []
     if not tools:
-        lines.append(f"{config.name or path.name} cannot call tools")
+        lines.append(f"{config.title} cannot call tools")
     return lines
 
 

@@ -8,7 +8,7 @@ from collections.abc import AsyncGenerator, Callable, Coroutine, Mapping
 from contextlib import aclosing
 from dataclasses import dataclass
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Final, Self
 from uuid import uuid4
 
 from holodeck.backends.history import new_history, rewind
@@ -24,6 +24,9 @@ if TYPE_CHECKING:
     from opentelemetry.trace import SpanContext
 
 __all__ = ["Session"]
+
+_STEPS: Final = 5
+"""Steps of the event loop in which a generator that nobody holds any more begins to stop its turn."""
 
 
 @dataclass(frozen=True)
@@ -143,6 +146,7 @@ class Session:
             SessionError: The session is not active, or a turn is running.
         """
         message = Message(role=MessageRole.USER, content=self._pipeline.validate(text))
+        await self._settle()
         self._check_ready()
         self._last = _Sent(message.content, len(self.chat.history.messages), self.chat.message_count)
         async with aclosing(self._events(message, Turn.run)) as events:
@@ -155,6 +159,7 @@ class Session:
         Raises:
             SessionError: There is no message yet, the session is not active, or a turn is running.
         """
+        await self._settle()
         self._check_ready()
         if self._last is None:
             raise SessionError("there is no message yet that could be sent again")
@@ -170,6 +175,7 @@ class Session:
         Raises:
             SessionError: The session is not active, or a turn is running.
         """
+        await self._settle()
         self._check_ready()
         call = ToolCall(id=f"call_{uuid4().hex[:12]}", name=name, arguments=json.dumps(dict(arguments), default=str))
         # The arguments stand on the tool's span, whole: a message has a limit, a call by hand has none.
@@ -199,6 +205,15 @@ class Session:
         if self.chat.message_count >= self.max_messages:
             self.chat.terminate()
         return result
+
+    async def _settle(self) -> None:
+        """Let a turn end that has been stopped, or whose loop was left with ``break``: that takes the event loop some steps."""
+        for _ in range(_STEPS):
+            if self._task is None or self._task.done() or self._task.cancelling():
+                break
+            await asyncio.sleep(0)
+        if self._task is not None and self._task.cancelling():
+            await asyncio.wait([self._task])
 
     def _check_ready(self) -> None:
         if self.state is not SessionState.ACTIVE:

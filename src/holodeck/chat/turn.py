@@ -44,6 +44,7 @@ Approve = Callable[[ToolExecution], Awaitable[bool]]
 _log = logging.getLogger(__name__)
 _STOPPED = "stopped by the user"
 _DENIED = "denied by the user"
+_NOT_ASKED = "denied: it needs approval, and there is nobody to ask"
 _NAMELESS = "(no name)"
 
 
@@ -127,6 +128,7 @@ class Turn:
         return self._result(error=failure, interrupted=True)
 
     async def _recorded(self, before: int, work: Callable[[TurnRecorder], Awaitable[TurnResult]]) -> TurnResult:
+        self._start = perf_counter()
         try:
             with self._agent.telemetry.turn(self._session, self._number, self._message, self._previous) as span:
                 return await self._in_span(span, before, work)
@@ -241,7 +243,7 @@ class Turn:
         if not self._agent.needs_approval(call.name):
             return None
         if self._approve is None:
-            return _DENIED
+            return _NOT_ASKED
         try:
             return None if await self._approve(self._done.executions[place]) is True else _DENIED
         except asyncio.CancelledError as error:

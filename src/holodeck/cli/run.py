@@ -170,10 +170,16 @@ class _Chat:
             return await self._talk_in_terminal()
         if config.verbose:
             self._progress.listener = streams.notes.hint
+        self._say_what_is_denied()
         as_json = self._options.as_json
         view = JsonView(streams, verbose=config.verbose) if as_json else TextView(streams, verbose=config.verbose)
         conversation = self._conversation(view)
         return await Lines(conversation, self._options.messages, self._stop, echo=config.verbose).run()
+
+    def _say_what_is_denied(self) -> None:
+        asking = [tool.name for tool in self._agent.config.tools if tool.approval == "ask"]
+        if asking and self._session.approve is None:
+            self._streams.notes.warning(f"nobody can be asked here, so calls are denied (--yes allows them): {', '.join(asking)}")
 
     async def _talk_in_terminal(self) -> int:
         from holodeck.cli.live import LiveView  # noqa: PLC0415 - a pipe needs no prompt_toolkit

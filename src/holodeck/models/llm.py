@@ -79,7 +79,12 @@ class LLMConfig(Strict):
                 raise ValueError(f"'{field}' does nothing for '{self.provider.value}', which calls no server: remove it")
 
     @property
-    def label(self) -> str:
-        """``provider/name`` for people; the file's stem where there is no name."""
+    def title(self) -> str:
+        """The model's name; where it has none, that of its file without the ending."""
         file = self.path or self.script
-        return f"{self.provider.value}/{self.name or (file.stem if file else '')}"
+        return self.name or (file.stem if file else "")
+
+    @property
+    def label(self) -> str:
+        """``provider/name`` for people."""
+        return f"{self.provider.value}/{self.title}"

@@ -253,7 +253,7 @@ class TurnRecorder(_Recorder):
         agent = session.agent_config
         invocation = handler.invoke_local_agent(
             agent_name=gate.label(agent.name),
-            request_model=gate.label(agent.model.name or agent.model.label),
+            request_model=gate.label(agent.model.title),
             conversation_id=str(session.session_id),
             context=Context(),  # a turn is a trace of its own, whatever span its caller is in
         )
