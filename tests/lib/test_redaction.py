@@ -179,7 +179,7 @@ HIDDEN = [
     ('<input name="password" value="hunter2">', "hunter2"),
     ('<add key="Password" value="hunter2"/>', "hunter2"),
     ("secret_abcdefghijklmnopqrstuvwxyz0123456789ABCDEFG", "klmnop"),
-    ("sq0atp-abcdefghijklmnopqrstuv", "klmnop"),
+    ("sq0atp-abcdefgh-ij_KLMNOP0123456", "KLMNOP"),
     ("key-0123456789abcdef0123456789abcdef", "abcdef"),
     ("Basic Ym9iOmh1bnRlcjI=", "h1bn"),
 ]
@@ -423,6 +423,14 @@ def test_a_pattern_that_cannot_run_is_refused_with_words(pattern: str, capfd: py
         "4" * 1_000_000,
         "<password" * 100_000,
         "password=a" + ",a" * 300_000,
+        "password=" + "a." * 500_000,
+        "password=a." * 100_000,
+        "password=a(" + "a," * 500_000,
+        "password=/" + "a/" * 500_000,
+        "token=" + "a." * 500_000,
+        "name: password " * 60_000,
+        "password: |\n " * 60_000,
+        "basic " + "a" * 1_000_000,
     ],
 )
 def test_no_text_and_no_pattern_can_stall(text: str) -> None:

@@ -25,12 +25,20 @@ _PEM: Final = r"[A-Za-z0-9+/=\s\\:,-]*"
 _PLAIN: Final = "|".join(
     (
         *("gh[pousr]_", "npm_", "hf_", "gsk_", "sbp_", "dop_v1_", "doo_v1_", "shp(?:at|ca|pa|ss)_", "lin_api_", "ntn_", "rubygems_", "r8_"),
-        *("tvly-", "pplx-", "xai-", "hv[sb]\\.", "whsec_", "ATATT3", "secret_", "sq0[a-z]{3}-"),
+        *("tvly-", "pplx-", "xai-", "hv[sb]\\.", "whsec_", "ATATT3", "secret_"),
     )
 )
 _DASHED: Final = "|".join(
     (
-        *("sk-(?:proj|ant|or|svcacct|admin|lf)-", "github_pat_", "gl(?:pat|dt|rt|cbt|ptt|ft|soat|agent|imt)-", "pypi-", "nvapi-", "lsv2_"),
+        *(
+            "sk-(?:proj|ant|or|svcacct|admin|lf)-",
+            "github_pat_",
+            "gl(?:pat|dt|rt|cbt|ptt|ft|soat|agent|imt)-",
+            "pypi-",
+            "nvapi-",
+            "lsv2_",
+            "sq0[a-z]{3}-",
+        ),
         *(
             "GOCSPX-",
             "ya29\\.",
@@ -118,6 +126,8 @@ _NOTHING: Final = frozenset(
 )
 _ELSEWHERE: Final = re.compile(r"\$(?:[{(].*|[A-Z][A-Z0-9_]*|\d{1,2})|%\w|%\(\w+\)s", re.DOTALL)
 """A value that is read from elsewhere, quoted or not: ``${DB_PASSWORD}``, ``$1``, ``%s``."""
+_LONGEST_CODE: Final = 100
+"""Characters of a reference in code: this one pattern is not RE2's, and could take its time."""
 _CODE: Final = re.compile(rf"[A-Za-z_][\w.]*[(\[][\w.,=]*\)?|[A-Za-z_][\w.]*\.\w*(?:{_NAMES}){_ENDS}|:[A-Za-z_]+|~/.*", re.IGNORECASE)
 """The same in code: ``varchar(255)``, ``os.environ[``, ``settings.api_key``, ``:hash``; and a path."""
 
@@ -127,9 +137,13 @@ def _is_value(text: str) -> bool:
     bare = text.strip("\"'`\\")
     if bare.lower().rstrip(").:;?!]") in _NOTHING or not bare.strip("*.•xX") or (len(bare) < 4 and not any(map(str.isalnum, bare))):
         return False
-    if _ELSEWHERE.fullmatch(bare) or (bare == text and _CODE.fullmatch(text)):
+    if _ELSEWHERE.fullmatch(bare) or (bare == text and _is_code(text)):
         return False
     return text[0] not in "{[(<" and not _is_path(text)
+
+
+def _is_code(text: str) -> bool:
+    return len(text) <= _LONGEST_CODE and _CODE.fullmatch(text) is not None
 
 
 def _is_path(text: str) -> bool:
@@ -147,7 +161,7 @@ def _mixed(text: str) -> bool:
 
 def _is_token(text: str) -> bool:
     bare = text.strip("\"'`\\")
-    known = re.fullmatch(r"[A-Za-z0-9._~+/=:-]{6,}", bare) is not None and any(map(str.isalpha, bare)) and not _CODE.fullmatch(text)
+    known = re.fullmatch(r"[A-Za-z0-9._~+/=:-]{6,}", bare) is not None and any(map(str.isalpha, bare)) and not _is_code(text)
     return known and (any(map(str.isdigit, bare)) or len(bare) >= (8 if bare != text else 16))
 
 
