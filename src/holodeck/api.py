@@ -16,6 +16,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -100,13 +101,17 @@ def _agent(
 
 def _factory(settings: TelemetrySettings, options: dict[str, Any]) -> Callable[[], Telemetry]:
     path = None if settings.disabled else settings.trace_file
+    opened = []
     if path is not None:
-        _open_trace_file(path).close()  # that it cannot be written has to be known before the first message
+        opened.append(_open_trace_file(path))  # that it cannot be written has to be known before the first message
+        if path.is_file():
+            opened.pop().close()  # but a pipe that is closed again ends for who reads it
 
     def make() -> Telemetry:
         from holodeck.telemetry import create_telemetry  # noqa: PLC0415 - the SDK is imported behind the first prompt
 
-        return create_telemetry(settings, trace_file=_open_trace_file(path) if path else None, **options)
+        file = opened.pop() if opened else _open_trace_file(path) if path else None
+        return create_telemetry(settings, trace_file=file, **options)
 
     return make
 
@@ -115,20 +120,26 @@ def _open_trace_file(path: Path) -> BinaryIO:
     """``path``, opened for appending; readable by its owner only if it is new."""
     _refuse_other_files(path)
     try:
-        descriptor = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        # Not to wait here for somebody who reads a pipe.
+        descriptor = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC | os.O_NONBLOCK, 0o600)
     except OSError as error:
+        if error.errno == errno.ENXIO:
+            raise SettingError(f"--trace-file {path}: nobody reads this pipe: start its reader first") from error
         raise SettingError(
             f"--trace-file {path}: cannot be written ({error.strerror}): name a file in a directory you may write to"
         ) from error
+    os.set_blocking(descriptor, True)
     return os.fdopen(descriptor, "ab", buffering=0)
 
 
 def _refuse_other_files(path: Path) -> None:
     """Lines are appended to a file of lines, or to a new one, and never to somebody's agent file."""
     try:
+        if not path.is_file():
+            return
         with path.open("rb") as file:
-            begin = file.read(1) if path.is_file() else b""
+            begin = file.read(1)
     except OSError:
-        return  # it is not there yet, or opening it will say why it cannot be used
+        return  # opening it to write will say why it cannot be used
     if begin not in (b"", b"{"):
         raise SettingError(f"--trace-file {path}: this file holds something else than lines of OTLP/JSON: name another one")

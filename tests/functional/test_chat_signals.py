@@ -97,6 +97,23 @@ def test_a_signal_in_a_terminal(server, agent, number, code, stage):
         assert {"icanon", "echo", "isig", "icrnl", "iexten"} <= set(settings)
 
 
+@pytest.mark.parametrize("stage", ["loading", "prompt", "turn"])
+def test_a_closed_terminal(server, agent, tmp_path, stage):
+    """It ends the chat as SIGHUP does; the turn that it interrupted is in the trace."""
+    server.reply(_SLOW)
+    trace = tmp_path / "t.jsonl"
+    with Terminal(["chat", agent, "--trace-file", trace]) as terminal:
+        terminal.wait_for("/help" if stage == "loading" else "> ")
+        if stage == "turn":
+            terminal.line("hi")
+            terminal.wait_for("one", timeout=20)
+        terminal.hang_up()
+        started = time.monotonic()
+        assert terminal.wait_exit() == 129
+        assert time.monotonic() - started < 2
+    assert ('"invoke_agent' in trace.read_text()) is (stage == "turn")
+
+
 def _env() -> dict[str, str]:
     from support.command import HOLODECK
 

@@ -279,6 +279,19 @@ def test_a_trace_file_that_cannot_be_written_is_said_before_the_first_turn(tmp_p
     assert "--trace-file" in done.err
 
 
+def test_a_trace_file_may_be_a_pipe(tmp_path: Path) -> None:
+    """Its reader gets every line; without one the chat says so at once, and does not wait for one."""
+    pipe, agent = tmp_path / "pipe", scripted_agent(tmp_path, *SCRIPT)
+    os.mkfifo(pipe)
+    done = run(["chat", agent, "--trace-file", pipe, "-m", "hi"], timeout=20)
+    assert (done.code, done.err) == (2, f"error: --trace-file {pipe}: nobody reads this pipe: start its reader first\n")
+    reading = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
+    done = run(["chat", agent, "--trace-file", pipe, "-m", "hi"], timeout=20)
+    assert done.code == 0
+    assert os.read(reading, 1_000_000).count(b"invoke_agent") >= 1
+    os.close(reading)
+
+
 def test_the_local_model_answers_and_is_measured(tmp_path: Path) -> None:
     """A real model in process answers, with real token counts on its spans."""
     from holodeck.backends.model_store import installed

@@ -168,6 +168,13 @@ class Terminal:
         """Send the command a signal."""
         self._process.send_signal(number)
 
+    def hang_up(self) -> None:
+        """Close the window: the command loses its terminal, and gets SIGHUP from the system."""
+        os.write(self._wake_writer, b"x")
+        self._reader.join()
+        os.close(self._master)
+        self._master = -1
+
     def wait_exit(self, timeout: float = 10.0) -> int:
         """Wait for the end of the command and of its output.
 
@@ -233,5 +240,6 @@ class Terminal:
 
     def _release(self) -> None:
         for fd in (self._master, self._wake_reader, self._wake_writer):
-            os.close(fd)
+            if fd >= 0:
+                os.close(fd)
         self._home.close()

@@ -40,6 +40,8 @@ COMMANDS = {
 """Every command; what is listed here costs nothing until it is used."""
 
 _CLOSED = "standard output is not open for writing: '> /dev/null' throws away what is not wanted"
+_SIGNALLED = 128
+"""Codes above it say which signal ended the command."""
 _CONTEXT = {"help_option_names": ["-h", "--help"]}
 
 
@@ -62,6 +64,8 @@ def run(arguments: Sequence[str]) -> int:
     state = {"verbose": False}
     try:
         code = cli.main(list(arguments), prog_name="holodeck", standalone_mode=False, obj=state)
+        if isinstance(code, int) and code > _SIGNALLED:
+            return code  # whatever became of the output: with a closed terminal nothing can be written any more
         if sys.stdout not in (None, sys.stderr):  # notes that nobody reads are no failure
             sys.stdout.flush()
     except (BrokenPipeError, ReaderGone):
@@ -76,7 +80,7 @@ def run(arguments: Sequence[str]) -> int:
 
 def _code_of(stop: BaseException) -> int:
     if isinstance(stop, KeyboardInterrupt):
-        return 128 + signal.SIGINT
+        return _SIGNALLED + signal.SIGINT
     code = getattr(stop, "code", None)
     return code if isinstance(code, int) else int(code is not None)
 
@@ -88,7 +92,7 @@ def _explain(error: Exception, *, verbose: bool) -> int:
         error.show()
         return 2
     if isinstance(error, click.Abort):
-        return 128 + signal.SIGINT
+        return _SIGNALLED + signal.SIGINT
     if isinstance(error, click.ClickException):
         return _say(_with_hint(error), 2 if isinstance(error, click.UsageError) else 1)
     if isinstance(error, HoloDeckError):
@@ -155,7 +159,7 @@ def _end_on_signals() -> None:
 
 def _end(number: int, frame: FrameType | None) -> None:
     del frame
-    raise SystemExit(128 + number)
+    raise SystemExit(_SIGNALLED + number)
 
 
 def _forget(descriptor: int) -> None:
