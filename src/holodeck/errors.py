@@ -23,14 +23,17 @@ Telemetry reads ``error_type`` (low cardinality) and ``summary`` (a fixed senten
 from __future__ import annotations
 
 __all__ = [
+    "SIGNALLED",
     "AgentFileError",
     "BackendError",
     "CommandError",
     "ConfigError",
     "HoloDeckError",
     "InputError",
+    "Interrupted",
     "SessionError",
     "SettingError",
+    "Terminated",
     "ToolDenied",
     "ToolError",
     "ToolRefused",
@@ -162,3 +165,15 @@ class TraceReadError(HoloDeckError):
     def __init__(self, message: str, *, line: int | None = None) -> None:
         super().__init__(message if line is None else f"line {line}: {message}")
         self.line = line
+
+
+class Terminated(SystemExit):
+    """SIGTERM or SIGHUP ends the process, wherever it was."""
+
+
+class Interrupted(KeyboardInterrupt):
+    """SIGINT ends the command, wherever it was."""
+
+
+SIGNALLED = (Terminated, Interrupted)
+"""What no code keeps that otherwise contains the faults of tools and of their files."""

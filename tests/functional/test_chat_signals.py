@@ -12,6 +12,7 @@ from support.agents import write_agent
 from support.command import Process, Terminal, run
 from support.model_server import Call, Fault, ModelServer, Reply
 from support.otlp_receiver import OtlpReceiver, SilentPort, unused_port
+from support.scripts import scripted_agent
 
 _SLOW = Reply("one two three four five six", chunk_delay=0.5)
 
@@ -112,6 +113,28 @@ def test_a_closed_terminal(server, agent, tmp_path, stage):
         assert terminal.wait_exit() == 129
         assert time.monotonic() - started < 2
     assert ('"invoke_agent' in trace.read_text()) is (stage == "turn")
+
+
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGHUP, 129)])
+@pytest.mark.parametrize("command", [["chat"], ["doctor"], ["test"]])
+def test_a_signal_while_a_tool_file_is_loaded(tmp_path, command, number, code):
+    """It ends the command, and is not taken for a fault of the file."""
+    mark = tmp_path / "loading"
+    source = f"import pathlib, time\npathlib.Path({str(mark)!r}).touch()\ntime.sleep(30)\ndef slow() -> str:\n    return ''\n"
+    (tmp_path / "slow.py").write_text(source)
+    tool = {"name": "slow", "type": "function", "file": "slow.py", "function": "slow"}
+    path = scripted_agent(tmp_path, {"text": "x"}, tools=[tool])
+    (tmp_path / "cases.yaml").write_text("cases: [{input: hi}]")
+    with Process([*command, path], stdin=False) as process:
+        deadline = time.monotonic() + 20
+        while not mark.exists():
+            assert time.monotonic() < deadline
+            time.sleep(0.01)
+        process.signal(number)
+        result = process.wait(timeout=10)
+    assert result.code == code
+    assert "cannot be imported" not in result.err
+    assert "Traceback" not in result.err
 
 
 def _env() -> dict[str, str]:

@@ -339,6 +339,18 @@ def test_what_has_run_is_reported_when_a_signal_ends_it(number: int, code: int, 
     assert not (tmp_path / "b.yaml").exists()
 
 
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGTERM, 143), (signal.SIGHUP, 129)])
+def test_a_signal_inside_of_a_tool_is_no_fault_of_the_tool(number: int, code: int, tmp_path: Path) -> None:
+    """It ends the run wherever it comes."""
+    source = f"import os, time\nasync def ends() -> str:\n    os.kill(os.getpid(), {int(number)})\n    time.sleep(0.05)\n    return 'x'\n"
+    (tmp_path / "ends.py").write_text(source)
+    tool = {"name": "ends", "type": "function", "file": "ends.py", "function": "ends"}
+    agent = scripted_agent(tmp_path, {"tool_calls": [call("ends")]}, {"text": "x", "delay": 60}, tools=[tool])
+    write_cases(agent, {"name": "ends", "input": "x"})
+    result = run(["test", agent], timeout=30)
+    assert (result.code, result.out.endswith("0 passed, 1 not run\n")) == (code, True), result
+
+
 @pytest.mark.parametrize(("case", "code"), [(GOOD, 0), (BAD, 1)])
 def test_a_reader_that_goes_away_changes_no_verdict(case: dict[str, Any], code: int, agent: Path, tmp_path: Path) -> None:
     """``holodeck test … | head -1``: the exit code and the file are those of the run."""

@@ -22,6 +22,7 @@ from typing import Any, NoReturn
 import click
 
 from holodeck.cli.lazy import LazyCommand, LazyGroup, ReaderGone
+from holodeck.errors import ConfigError, HoloDeckError, Interrupted, Terminated
 from holodeck.version import __version__
 
 __all__ = ["COMMANDS", "cli", "main", "run"]
@@ -86,8 +87,6 @@ def _code_of(stop: BaseException) -> int:
 
 
 def _explain(error: Exception, *, verbose: bool) -> int:
-    from holodeck.errors import ConfigError, HoloDeckError  # noqa: PLC0415 - only a failure needs it
-
     if isinstance(error, click.exceptions.NoArgsIsHelpError):
         error.show()
         return 2
@@ -151,15 +150,18 @@ def _fill_closed_streams() -> None:
 
 
 def _end_on_signals() -> None:
-    """Let SIGTERM and SIGHUP unwind the stack, so that what was started is stopped; one that is ignored stays so (``nohup``)."""
-    for number in (signal.SIGTERM, signal.SIGHUP):
+    """Let signals unwind the stack, so that what was started is stopped; one that is ignored stays so (``nohup``).
+
+    SIGINT, too: with Python's own handler an event loop would wait for the step that it is in, and that may be a tool file's import.
+    """
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         if signal.getsignal(number) is not signal.SIG_IGN:
             signal.signal(number, _end)
 
 
 def _end(number: int, frame: FrameType | None) -> None:
     del frame
-    raise SystemExit(_SIGNALLED + number)
+    raise Interrupted if number == signal.SIGINT else Terminated(_SIGNALLED + number)
 
 
 def _forget(descriptor: int) -> None:

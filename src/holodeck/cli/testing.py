@@ -34,8 +34,8 @@ __all__ = ["TestOptions", "run_test"]
 _FAILED: Final = 1
 _UNUSABLE: Final = 2
 _NOTHING_RAN: Final = 5
-_TEST_CASES: Final = ("'test_cases' is not acted upon", "'evaluations' is not acted upon")
-"""Warnings of the agent file that are not true here, or that concern test cases and are said of them."""
+_TEST_CASES: Final = "'evaluations' is not acted upon"
+"""A warning of the agent file that concerns test cases and is said of them."""
 
 
 @dataclass(frozen=True)

@@ -27,6 +27,7 @@ from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from holodeck.errors import SIGNALLED
 from holodeck.lib.problems import one_line
 from holodeck.tools.results import failure
 
@@ -189,6 +190,8 @@ def _check_readable(path: Path, shown: str, directory: Path, place: Place) -> No
 def _explained(shown: str, path: Path | None, place: Place) -> Iterator[None]:
     try:
         yield
+    except SIGNALLED:
+        raise
     except (Exception, SystemExit, GeneratorExit, CancelledError) as exc:  # nobody but the file itself raises the latter here
         line = _line_in(exc, path)
         where = f"{shown}, line {line}," if line else shown

@@ -15,7 +15,7 @@ import inspect
 import threading
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
-from holodeck.errors import ToolError, ToolTimeout
+from holodeck.errors import SIGNALLED, ToolError, ToolTimeout
 from holodeck.tools.results import failure
 
 if TYPE_CHECKING:
@@ -59,7 +59,7 @@ async def _contained(work: Coroutine[Any, Any, _T]) -> _T:
     own = asyncio.current_task()
     try:
         return await work
-    except (ToolError, asyncio.CancelledError):
+    except (ToolError, asyncio.CancelledError, *SIGNALLED):
         raise
     except GeneratorExit as exc:
         if not _runs(own):  # somebody closes this coroutine
