@@ -108,11 +108,12 @@ def test_what_scrolled_by_is_kept_and_can_be_counted():
 def test_a_terminal_is_a_controlling_one_with_a_size():
     """Ctrl-C interrupts, Ctrl-D ends the input, and a change of size arrives."""
     program = (
-        "import os, signal, sys\n"
+        "import os, signal, sys, time\n"
         "signal.signal(signal.SIGWINCH, lambda *_: print('size', *os.get_terminal_size()))\n"
         "try:\n"
         "    print(sys.stdin.isatty(), sys.stdout.isatty(), *os.get_terminal_size())\n"
-        "    sys.stdin.readline()\n"
+        "    while True:\n"
+        "        time.sleep(0.05)\n"  # a signal on the way into a read would be seen only after it
         "except KeyboardInterrupt:\n"
         "    print('interrupted')\n"
         "print('rest', repr(sys.stdin.read()))\n"
