@@ -146,8 +146,7 @@ class Session:
             SessionError: The session is not active, or a turn is running.
         """
         message = Message(role=MessageRole.USER, content=self._pipeline.validate(text))
-        await self._settle()
-        self._check_ready()
+        await self._ready()
         self._last = _Sent(message.content, len(self.chat.history.messages), self.chat.message_count)
         async with aclosing(self._events(message, Turn.run)) as events:
             async for event in events:
@@ -159,8 +158,7 @@ class Session:
         Raises:
             SessionError: There is no message yet, the session is not active, or a turn is running.
         """
-        await self._settle()
-        self._check_ready()
+        await self._ready()
         if self._last is None:
             raise SessionError("there is no message yet that could be sent again")
         rewind(self.chat.history, self._last.entries)
@@ -175,8 +173,7 @@ class Session:
         Raises:
             SessionError: The session is not active, or a turn is running.
         """
-        await self._settle()
-        self._check_ready()
+        await self._ready()
         call = ToolCall(id=f"call_{uuid4().hex[:12]}", name=name, arguments=json.dumps(dict(arguments), default=str))
         # The arguments stand on the tool's span, whole: a message has a limit, a call by hand has none.
         message = Message(role=MessageRole.USER, content=shorten(f"/call {name} {call.arguments}", MAX_MESSAGE_CHARS))
@@ -206,14 +203,15 @@ class Session:
             self.chat.terminate()
         return result
 
-    async def _settle(self) -> None:
-        """Let a turn end that has been stopped, or whose loop was left with ``break``: that takes the event loop some steps."""
+    async def _ready(self) -> None:
+        """Let a turn end that has been stopped, or whose loop was left with ``break``: that takes the event loop some steps. Then check."""
         for _ in range(_STEPS):
             if self._task is None or self._task.done() or self._task.cancelling():
                 break
             await asyncio.sleep(0)
         if self._task is not None and self._task.cancelling():
             await asyncio.wait([self._task])
+        self._check_ready()
 
     def _check_ready(self) -> None:
         if self.state is not SessionState.ACTIVE:

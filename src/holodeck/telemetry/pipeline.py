@@ -228,31 +228,25 @@ def create_telemetry(
     counters, recent = Counters(), RecentTraces(keep_turns) if keep_turns else None
     notices = _Notices(on_notice)
     queue = span_queue(settings, counters, notices.add, os.environ if environ is None else environ)
-    ways = {signal: _delivery(target, signal, counters) for signal, target in (("metrics", settings.metrics), ("logs", settings.logs))}
+    ways = _deliveries(settings, counters)
     resource = make_resource(settings)
-    meters = meter_provider(settings, resource, metric_readers, ways["metrics"])
+    meters = meter_provider(settings, resource, metric_readers, ways.get("metrics"))
     tracers = tracer_provider(settings, resource, Sinks(queue, recent, trace_file, span_processors, notices.add), meters, id_generator)
-    made = Telemetry(
-        settings,
-        tracers,
-        meters,
-        logger_provider(settings, resource, log_processors, meters, ways["logs"]),
-        recent=recent,
-        counters=counters,
-        notices=notices.lines,
-        queue=queue,
-        deliveries=[way for way in ways.values() if way is not None],
-    )
+    loggers = logger_provider(settings, resource, log_processors, meters, ways.get("logs"))
+    providers, deliveries = (tracers, meters, loggers), tuple(ways.values())
+    made = Telemetry(settings, *providers, recent=recent, counters=counters, notices=notices.lines, queue=queue, deliveries=deliveries)
     _observe(made, meters, settings.traces)
     return made
 
 
-def _delivery(target: OtlpTarget | None, signal: str, counters: Counters) -> Delivery | None:
-    if target is None:
-        return None
+def _deliveries(settings: TelemetrySettings, counters: Counters) -> dict[str, Delivery]:
+    """The ways of metrics and log records to the collector, by signal; of those that go there."""
+    targets = {signal: target for signal, target in (("metrics", settings.metrics), ("logs", settings.logs)) if target is not None}
+    if not targets:
+        return {}
     from holodeck.telemetry.exporters import Delivery  # noqa: PLC0415 - only where something is sent
 
-    return Delivery(target, signal, counters)
+    return {signal: Delivery(target, signal, counters) for signal, target in targets.items()}
 
 
 def _observe(telemetry: Telemetry, meters: MeterProvider, target: OtlpTarget | None) -> None:
