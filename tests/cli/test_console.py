@@ -84,6 +84,8 @@ def test_a_note_to_nobody_does_no_harm():
     """The chat goes on when stderr is gone."""
     stream = _stream()
     notes = Notes(stream)
+    notes.error("heard")
+    assert _said(stream) == "error: heard\n"
     stream.close()
     notes.error("x")
 

@@ -154,3 +154,4 @@ def test_the_question_begins_a_line_in_a_dumb_terminal(talkative):
         terminal.line("hi")
         terminal.wait_for(re.compile(r"^Let me look\.\n\S careful needs your approval$", re.MULTILINE), timeout=20)
         terminal.wait_for("Run careful? y / n / always: ")
+        assert terminal.history_text.count("needs your approval") == 1

@@ -303,3 +303,4 @@ def test_tab_takes_the_only_one_and_goes_on(agent, tmp_path):
         terminal.key("ctrl-u")
         terminal.type("/sa\ttr\t\ty.md")  # quicker than any menu
         terminal.wait_for("> /save transcripts/of may/y.md")
+        assert "error" not in terminal.history_text

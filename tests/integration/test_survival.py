@@ -84,6 +84,8 @@ def test_the_collector_is_killed_while_turns_arrive(own_stack: Stack) -> None:
     sender.accepts(60)
     sender.stop()
     wait_for_all(own_stack, sender.accepted)
+    assert sender.refused >= 2
+    assert len(sender.accepted) >= 180
 
 
 @pytest.mark.timeout(2 * (AWAY_SECONDS + BACK_SECONDS))
@@ -103,6 +105,7 @@ def test_jaeger_is_away_and_the_collector_dies_meanwhile(own_stack: Stack) -> No
     own_stack.jaeger.start()
     wait_for_all(own_stack, sender.accepted)
     wait(lambda: own_stack.own_metric("otelcol_exporter_queue_size") == 0, "an empty queue")
+    assert len(sender.accepted) >= 60
 
 
 def test_a_session_goes_on_through_the_collectors_death(own_stack: Stack) -> None:
@@ -134,4 +137,5 @@ def test_a_collector_that_cannot_keep_more_says_so(started: Callable[..., Stack]
     wait(lambda: sender.refused, "a turn that is refused")
     sender.stop()
     small.jaeger.start()
+    assert sender.accepted  # or nothing would have to be delivered
     wait_for_all(small, sender.accepted)

@@ -98,6 +98,7 @@ def test_a_long_session_counts_its_growth(stack: Stack, metered: tuple[Meter, Pa
                 await asyncio.to_thread(wait, lambda bill=bill: stack.tokens(gen_ai_request_model=model) == bill, f"{bill}")
 
     asyncio.run(talk())
+    assert min(meter.billed.values()) > 0
     wait(lambda: stack.tokens(gen_ai_request_model=model) == meter.billed, f"{meter.billed}")
 
 
@@ -113,6 +114,7 @@ def test_spans_are_counted_without_the_process(stack: Stack, metered: tuple[Mete
         return [value for (found, labels), value in stack.samples().items() if found == name and wanted <= labels]
 
     wait(lambda: calls() == [3.0], f"one series with 3 calls, not {calls()}")
+    assert calls() == [3.0]  # and it stays one
 
 
 def series(stack: Stack, model: str) -> dict[frozenset[tuple[str, str]], float]:

@@ -117,7 +117,9 @@ def test_the_service_is_listed(conversation: Any, stack: Stack) -> None:
 def test_log_records_carry_the_turn(conversation: Any, stack: Stack) -> None:
     """The collector takes HoloDeck's log records, and the trace id of the turn with the failed tool leads to its record."""
     lines = stack.collector.directory / "data" / "logs.jsonl"
-    wait(lambda: lines.exists() and f'"traceId":"{conversation[0][2]["trace_id"]}"' in lines.read_text(), "the record of the third turn")
+    turns = [f'"traceId":"{turn["trace_id"]}"' for turn in conversation[0]]
+    wait(lambda: lines.exists() and turns[2] in lines.read_text(), "the record of the third turn")
+    assert all(turn in lines.read_text() for turn in turns[:2])
 
 
 def test_a_session_of_the_library(stack: Stack, tmp_path: Path) -> None:

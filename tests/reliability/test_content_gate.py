@@ -118,6 +118,18 @@ NOISY = {
 """Variables that make libraries, or programs like this one, say more than they should."""
 
 
+def _agent_with(directory: Path, server: ModelServer, tool: str, name: str = "support") -> Path:
+    """An agent whose one tool is a function of ``tools.py`` beside it."""
+    data = {
+        "name": name,
+        "model": {"provider": "openai", "name": "m", "endpoint": server.url},
+        "tools": [{"name": tool, "type": "function", "file": "tools.py", "function": tool}],
+    }
+    path = directory / "agent.yaml"
+    path.write_text(yaml.safe_dump(data, allow_unicode=True), encoding="utf-8")
+    return path
+
+
 @pytest.mark.parametrize(("protocol", "noise"), [("http/protobuf", {}), ("grpc", NOISY)], ids=["http", "grpc, and everybody talks"])
 def test_with_the_gate_shut_no_content_leaves_on_any_signal(protocol: str, noise: dict[str, str], tmp_path: Path) -> None:
     """Prompt, instructions, reply, tool arguments, tool results and exception texts are in no byte of OTLP or of the trace file."""
@@ -221,15 +233,10 @@ def test_values_of_a_tools_own_spans_cost_neither_the_chat_nor_their_neighbours(
     )
     with OtlpReceiver() as receiver, ModelServer() as server:
         server.reply(Reply(tool_calls=[Call("own", {}, id="a")]), Reply(text="done"))
-        data = {
-            "name": "support",
-            "model": {"provider": "openai", "name": "m", "endpoint": server.url},
-            "tools": [{"name": "own", "type": "function", "file": "tools.py", "function": "own"}],
-        }
-        (tmp_path / "agent.yaml").write_text(yaml.safe_dump(data), encoding="utf-8")
+        agent = _agent_with(tmp_path, server, "own")
         out = tmp_path / "t.jsonl"
         env = {"OTEL_EXPORTER_OTLP_ENDPOINT": receiver.http_url}
-        done = run(["chat", tmp_path / "agent.yaml", "--observability", "--trace-file", out, "-v", "-m", "go"], env=env)
+        done = run(["chat", agent, "--observability", "--trace-file", out, "-v", "-m", "go"], env=env)
         assert (done.code, done.out.strip()) == (0, "done")
         assert "odd\ufffd" in done.err
         tree = ("invoke_agent support", [("chat m", []), ("execute_tool own", [("odd\ufffd", [])]), ("chat m", [])])
@@ -335,14 +342,9 @@ def test_a_huge_result_is_cut_and_takes_no_neighbour_along(tmp_path: Path) -> No
     (tmp_path / "tools.py").write_text('def big() -> str:\n    return "x" * 5_000_000\n', encoding="utf-8")
     with OtlpReceiver() as receiver, ModelServer() as server:
         server.reply(Reply(tool_calls=[Call("big", {}, id="a")]), Reply(text="that was big"))
-        data = {
-            "name": "support",
-            "model": {"provider": "openai", "name": "m", "endpoint": server.url},
-            "tools": [{"name": "big", "type": "function", "file": "tools.py", "function": "big"}],
-        }
-        (tmp_path / "agent.yaml").write_text(yaml.safe_dump(data), encoding="utf-8")
+        agent = _agent_with(tmp_path, server, "big")
         env = {"OTEL_EXPORTER_OTLP_ENDPOINT": receiver.grpc_url, "OTEL_EXPORTER_OTLP_PROTOCOL": "grpc"}
-        assert run(["chat", tmp_path / "agent.yaml", "--observability", "--capture-content", "-m", "go"], env=env).code == 0
+        assert run(["chat", agent, "--observability", "--capture-content", "-m", "go"], env=env).code == 0
         assert receiver.tree() == ("invoke_agent support", [("chat m", []), ("execute_tool big", []), ("chat m", [])])
         (result,) = [s.attributes["gen_ai.tool.call.result"] for s in receiver.spans if s.name == "execute_tool big"]
         assert len(result) <= 65_536
@@ -355,14 +357,9 @@ def test_a_lone_surrogate_from_anywhere_does_not_cost_the_batch(tmp_path: Path) 
     with OtlpReceiver() as receiver, ModelServer() as server:
         calls = [Call("odd", {}, id="c\ud83e"), Call("e\ud83e", {})]
         server.reply(Reply(text="a\ud83eb", tool_calls=calls), Reply(text="c\ud83ed", id="r\ud83e"))
-        data = {
-            "name": "weather bot/é",
-            "model": {"provider": "openai", "name": "m", "endpoint": server.url},
-            "tools": [{"name": "odd", "type": "function", "file": "tools.py", "function": "odd"}],
-        }
-        (tmp_path / "agent.yaml").write_text(yaml.safe_dump(data, allow_unicode=True), encoding="utf-8")
+        agent = _agent_with(tmp_path, server, "odd", name="weather bot/é")
         env = {"OTEL_EXPORTER_OTLP_ENDPOINT": receiver.http_url, "OTEL_SERVICE_NAME": "odd\udcff"}
-        done = run(["chat", tmp_path / "agent.yaml", "--observability", "--capture-content", "-m", "go", "-m", "\udcfe"], env=env)
+        done = run(["chat", agent, "--observability", "--capture-content", "-m", "go", "-m", "\udcfe"], env=env)
         assert done.out == "a\ufffdb\n\nc\ufffdd\n"
         assert done.code == 1  # the second message is refused
         tools = [("execute_tool odd", []), ("execute_tool _OTHER", [])]

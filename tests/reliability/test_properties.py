@@ -144,14 +144,18 @@ def test_any_text_of_a_provider(world: World, text: str, identity: str, model: s
 @given(name=ANY_TEXT, raw=ANY_TEXT, identity=ANY_TEXT)
 def test_any_tool_call_of_a_provider(world: World, name: str, raw: str, identity: str) -> None:
     """Any tool name, argument text and call id are refused or run, never more."""
+    before = world.exporter.sent
     harmless(world.say(Reply(tool_calls=[Call(name or "x", raw=raw, id=identity or "c")]), Reply(text="done")))
+    assert world.exporter.sent == before + 4
 
 
 @ONE_WORLD
 @given(arguments=st.dictionaries(ANY_TEXT, ANY_JSON, max_size=3))
 def test_any_arguments(world: World, arguments: dict[str, Any]) -> None:
     """Any JSON object as arguments makes a turn whose spans can be exported."""
+    before = world.exporter.sent
     harmless(world.say(Reply(tool_calls=[Call("echo", arguments, id="c")]), Reply(text="done")))
+    assert world.exporter.sent == before + 4
 
 
 @ONE_WORLD

@@ -60,9 +60,11 @@ def test_a_full_batch_leaves_at_once_and_the_rest_after_the_delay(tmp_path: Path
     with OtlpReceiver() as receiver, spans_to(tmp_path, target_of(receiver.http_url), most_spans=5) as spans:
         spans.make(*"abcde")
         receiver.wait_for(5)
+        assert names_in(receiver) == [*"abcde"]
     with OtlpReceiver() as receiver, spans_to(tmp_path, target_of(receiver.http_url), delay=0.05) as spans:
         spans.make("a", "b")
         receiver.wait_for(2)
+        assert names_in(receiver) == ["a", "b"]
 
 
 def test_a_batch_is_limited_in_spans_and_bytes(tmp_path: Path) -> None:
